@@ -1,0 +1,96 @@
+# run       install into .venv and start: on this node's devices, or a simulated node
+# test      all checks and tests, against the built wheel; ARGS="tests/x -k y" for some
+# lint      the static checks alone
+# bench     the measurements behind docs/benchmarks.md
+# generate  rewrite the committed files that are made from tables in the package
+# dev       make .venv complete for development, with the working tree installed
+# clean     remove everything that the other targets made
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+BIN := build/venv/bin
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+# One process for each processor; the tests of servers wait more than they compute.
+WORKERS ?= $(shell n=$$(nproc); echo $$((n < 2 ? 2 : n)))
+ARGS ?=
+
+# Python files that rewrite committed files; tests prove those files fresh.
+GENERATORS :=
+# Python files that measure; each prints its result.
+BENCHMARKS := $(sort $(wildcard bench/bench_*.py))
+
+.PHONY: help run test lint bench generate dev clean programs FORCE
+
+help:
+	@sed -n 's/^# \([a-z]*  .*\)/\1/p' Makefile
+
+run: .venv/.installed
+	@exec .venv/bin/fabricmon run --or-demo $(ARGS)
+
+# Some tests or all: a developer who names tests wants these alone, and soon.
+test: programs build/wheel.stamp
+	@status=0; \
+	if [[ -z "$(ARGS)" ]]; then $(MAKE) lint || status=$$?; fi; \
+	if ((status)); then echo "LINT FAILED (see above); the tests follow" >&2; fi; \
+	FABRICMON_TEST_WHEEL=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS) \
+	  || status=$$?; \
+	exit $$status
+
+# All checks, also after one has failed: one run tells everything.
+lint: build/venv.stamp
+	@status=0; \
+	for check in "ruff check --quiet ." "ruff format --check --quiet ." mypy \
+	  lint-imports "deptry fabricmon" codespell; do \
+	  echo "== $$check"; $(BIN)/$$check || status=1; \
+	done; exit $$status
+
+bench: programs build/wheel.stamp
+	@for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file"; done
+
+generate: .venv/.dev
+	@for file in $(GENERATORS); do echo "== $$file"; .venv/bin/python "$$file"; done
+
+dev: .venv/.dev
+
+clean:
+	rm -rf .venv build .coverage* htmlcov .hypothesis .*_cache
+	find fabricmon tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+programs:
+	@tests/setup/install.sh
+
+.venv/.installed: pyproject.toml fabricmon/__init__.py
+	@echo "installing fabricmon into .venv"
+	@tests/setup/venv.sh .venv
+	@.venv/bin/python $(PIP_INSTALL) --editable .
+	@touch $@
+
+.venv/.dev: .venv/.installed
+	@echo "installing the tools of development into .venv"
+	@.venv/bin/python $(PIP_INSTALL) --group dev --group charts
+	@touch $@
+
+build/venv.stamp: pyproject.toml tests/setup/venv.sh | programs
+	@echo "installing the test environment into build/venv"
+	@tests/setup/venv.sh build/venv
+	@build/venv/bin/python $(PIP_INSTALL) --group test --group lint
+	@touch $@
+
+# The list of files is a prerequisite of its own, because a deleted file has no time.
+build/sources: FORCE
+	@mkdir -p build
+	@find fabricmon -type f -not -name '*.pyc' | sort >$@.new
+	@cmp --silent $@.new $@ && rm $@.new || mv $@.new $@
+
+build/wheel.stamp: build/venv.stamp build/sources pyproject.toml README.md LICENSE \
+  $(shell find fabricmon -type f -not -name '*.pyc')
+	@rm -rf build/dist
+	@touch $@.new # what changes from here on is newer
+	@$(BIN)/hatchling build -t wheel -d build/dist >/dev/null
+	@$(BIN)/python -m pip uninstall --quiet --yes fabricmon 2>/dev/null
+	@$(BIN)/python $(PIP_INSTALL) build/dist/*.whl
+	@mv $@.new $@

@@ -1,0 +1,1 @@
+"""What the live agent runs on: threads, ticks, notifications, logs."""

@@ -1,0 +1,1 @@
+"""The tests of fabricmon; `tests.support` holds what they share."""

@@ -1,0 +1,1 @@
+"""What tests share: programs to find, servers to start, a browser to drive."""
