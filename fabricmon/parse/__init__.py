@@ -1,0 +1,1 @@
+"""Grammars: text in, records out, nothing else."""
