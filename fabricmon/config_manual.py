@@ -1,0 +1,121 @@
+"""What every configuration key means: schema, tables and comments from one source."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from fabricmon import config as config_module
+from fabricmon.config import Config, Expectation, Profile
+
+SCHEMA_ID = "fabricmon.config/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key: dotted path, default as YAML would write it, and its documentation."""
+
+    path: str
+    default: Any
+    text: str
+
+
+def keys() -> tuple[Key, ...]:
+    """Return every key with a default, in the order of the configuration."""
+    return tuple(_keys(Config, ""))
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema (2020-12) of the configuration, with descriptions."""
+    (reference,), parts = msgspec.json.schema_components(
+        [Config], ref_template="#/$defs/{name}"
+    )
+    for name, part in parts.items():
+        for field, text in _texts(name).items():
+            if field in part.get("properties", {}):
+                part["properties"][field]["description"] = text
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": SCHEMA_ID,
+        **reference,
+        "$defs": parts,
+    }
+
+
+def _keys(struct: type[msgspec.Struct], prefix: str) -> list[Key]:
+    found: list[Key] = []
+    texts = _texts(struct.__name__)
+    for field in msgspec.structs.fields(struct):
+        path = f"{prefix}{field.name}"
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            found += _keys(field.type, f"{path}.")
+            continue
+        default = field.default
+        if field.default_factory is not msgspec.NODEFAULT:
+            default = field.default_factory()
+        found.append(Key(path, msgspec.to_builtins(default), texts[field.name]))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _documented() -> dict[str, dict[str, str]]:
+    tree = ast.parse(inspect.getsource(config_module))
+    classes = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    return {node.name: _field_texts(node) for node in classes}
+
+
+def _field_texts(node: ast.ClassDef) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for field, after in zip(node.body, node.body[1:], strict=False):
+        named = isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if named and isinstance(after, ast.Expr):
+            text = ast.literal_eval(after.value)
+            texts[field.target.id] = " ".join(str(text).split())  # type: ignore[union-attr]
+    return texts
+
+
+def _texts(struct: str) -> dict[str, str]:
+    return _documented().get(struct, {})
+
+
+def manual() -> str:
+    """Return the reference of all keys as Markdown."""
+    lines = [
+        "# Configuration",
+        "",
+        "Generated from `fabricmon/config.py`. Files are YAML: `/etc/fabricmon/"
+        "fabricmon.yaml`, then `conf.d/*.yaml` beside it in the order of their names,",
+        "then environment variables (`FABRICMON_LISTEN__METRICS` sets "
+        "`listen.metrics`). `fabricmon config show` says who set what.",
+        "",
+    ]
+    section = None
+    for key in keys():
+        head = key.path.rpartition(".")[0]
+        if head != section:
+            section = head
+            title = f"`{head}`" if head else "Top level"
+            lines += ["", f"## {title}", "", "| key | default | meaning |"]
+            lines += ["|---|---|---|"]
+        name = key.path.rpartition(".")[2]
+        text = key.text.replace("``", "`").replace("|", "\\|")
+        lines.append(f"| `{name}` | `{_shown(key.default)}` | {text} |")
+    for struct in (Expectation, Profile):
+        lines += ["", f"## One entry of `{_LISTS[struct]}`", ""]
+        lines += ["| key | meaning |", "|---|---|"]
+        for name, text in _texts(struct.__name__).items():
+            lines.append(f"| `{name}` | {text.replace('``', '`')} |")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(default: Any) -> str:
+    return json.dumps(default, ensure_ascii=False)
+
+
+_LISTS = {Expectation: "expect`, and of a profile's `ports", Profile: "profiles"}

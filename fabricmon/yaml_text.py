@@ -1,0 +1,119 @@
+"""YAML as configuration needs it: positions kept, duplicates and surprises refused.
+
+Only ``true`` and ``false`` are booleans (``off`` and ``no`` stay words) and ``1e-14``
+is a number, as in YAML 1.2.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from fabricmon.errors import ConfigError
+
+MAX_NODES = 100_000
+"""Nodes of one document; aliases that expand without end stop here."""
+
+Tree = dict[str, Any]
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe loader with the scalars of YAML 1.2."""
+
+
+_OLD_SCALARS = ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:float")
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in rules if tag not in _OLD_SCALARS]
+    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf")
+)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(
+        r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$"
+    ),
+    list("-+.0123456789"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A mapping read from YAML, and the line of every key by its dotted path."""
+
+    tree: Tree
+    lines: dict[str, int]
+
+
+def parse(text: str, file: str) -> Document:
+    """Read one document; raises `ConfigError` that names file, line and key."""
+    try:
+        loader = _Loader(text)
+    except yaml.YAMLError as error:  # characters that YAML does not allow
+        raise _readable(error, file) from None
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return Document({}, {})
+        if not isinstance(node, yaml.MappingNode):
+            message = "a configuration is a mapping of keys to values"
+            raise ConfigError(message, file=file, line=node.start_mark.line + 1)
+        walk = _Walk(loader, file)
+        return Document(walk.mapping(node, ""), walk.lines)
+    except yaml.YAMLError as error:
+        raise _readable(error, file) from None
+    except RecursionError:
+        raise ConfigError("nested too deeply", file=file) from None
+    finally:
+        loader.dispose()
+
+
+class _Walk:
+    """Turns nodes into values, and notes where each key stands."""
+
+    def __init__(self, loader: yaml.SafeLoader, file: str) -> None:
+        self._loader = loader
+        self._file = file
+        self._count = 0
+        self.lines: dict[str, int] = {}
+
+    def mapping(self, node: yaml.MappingNode, path: str) -> Tree:
+        tree: Tree = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            key = str(self._value(key_node, path))
+            dotted = f"{path}.{key}" if path else key
+            if key in tree:
+                message = f"key stands twice, first in line {self.lines[dotted]}"
+                remedy = "keep one of the two"
+                raise ConfigError(
+                    message, file=self._file, line=line, key=dotted, remedy=remedy
+                )
+            self.lines[dotted] = line
+            tree[key] = self._value(value_node, dotted)
+        return tree
+
+    def _value(self, node: yaml.Node, path: str) -> Any:
+        self._count += 1
+        if self._count > MAX_NODES:
+            raise ConfigError(f"more than {MAX_NODES} values", file=self._file)
+        if isinstance(node, yaml.MappingNode):
+            return self.mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [
+                self._value(item, f"{path}[{index}]")
+                for index, item in enumerate(node.value)
+            ]
+        return self._loader.construct_object(node)  # type: ignore[no-untyped-call]
+
+
+def _readable(error: yaml.YAMLError, file: str) -> ConfigError:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or "not YAML"
+    return ConfigError(
+        f"not YAML: {problem}", file=file, line=mark.line + 1 if mark else None
+    )
