@@ -1,0 +1,221 @@
+"""The live node: files below a root, and what else the running kernel says."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+
+from fabricmon.errors import HostError
+from fabricmon.host.live_command import Commands
+from fabricmon.host.live_descriptors import Descriptors
+from fabricmon.host.live_ethtool import DriverStatistics
+from fabricmon.host.live_files import Kernel, failure, read_once
+from fabricmon.host.live_netlink import LinkWatch
+from fabricmon.host.protocol import CommandOutput, ReadError, Statistic
+from fabricmon.model import LinkEvent
+
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_NETDEVS = "/sys/class/net"
+_NAMESPACE_TRIES = 3  # devices come and go between the two lists that are compared
+
+
+class LiveHost:
+    """The node that this process runs on, seen through the file system at ``root``.
+
+    In a container ``root`` is where the node's root is mounted. Link events, driver
+    statistics and tools come from the kernel, not from below the root, so they are
+    given only where both are of the same node: ``/sys`` below the root is the
+    kernel's, and shows our own network namespace. A copied tree has none of them.
+
+    Reads may block for ever and may come from many threads. Nothing is opened for
+    writing. Links are followed by the kernel as they stand.
+
+    Args:
+        root: Folder that stands for the node's root.
+        watch_links: Whether to listen for link events.
+    """
+
+    def __init__(self, root: str = "/", *, watch_links: bool = False) -> None:
+        self._prefix = str(Path(root).absolute()).rstrip("/")
+        self._real_prefix = str(Path(root).resolve()).rstrip("/")
+        self._lock = Lock()
+        self._firmware_reads = 0
+        self._boot_id = ""
+        self._descriptors = Descriptors(self._prefix)
+        self._is_node = Kernel().owns_path(f"{self._prefix}/sys")
+        self._own_network = self._is_node and self._shares_network()
+        self._commands = Commands()
+        self._statistics = DriverStatistics()
+        self._watch: LinkWatch | None = None
+        self._link_error: HostError | None = None
+        if watch_links:
+            self._watch_links()
+
+    @property
+    def firmware_reads(self) -> int:
+        """Reads so far that reached the firmware of a device."""
+        return self._firmware_reads
+
+    @property
+    def tells_links(self) -> bool:
+        """Whether link events reach us."""
+        return self._watch is not None
+
+    @property
+    def link_error(self) -> HostError | None:
+        """Why there are no link events, None if there are or nobody asked for them."""
+        return self._link_error
+
+    @property
+    def link_descriptor(self) -> int | None:
+        """Descriptor that becomes readable when there are link events."""
+        return None if self._watch is None else self._watch.fileno()
+
+    @property
+    def link_overruns(self) -> int:
+        """Times that link events were lost."""
+        return 0 if self._watch is None else self._watch.overruns
+
+    @property
+    def descriptor_shortages(self) -> int:
+        """Reads that could not keep their descriptor because there were too many."""
+        return self._descriptors.shortages
+
+    @property
+    def abandoned_commands(self) -> int:
+        """Commands that the kernel did not let end."""
+        return self._commands.abandonments
+
+    def monotonic(self) -> float:
+        """Seconds that never jump."""
+        return time.monotonic()
+
+    def wall(self) -> float:
+        """Unix seconds."""
+        return time.time()
+
+    def boot_id(self) -> str:
+        """Identity of the running boot, empty if the node does not say."""
+        if not self._boot_id:
+            text = self.read(_BOOT_ID)
+            if isinstance(text, bytes):
+                self._boot_id = text.decode("ascii", "replace").strip()
+        return self._boot_id
+
+    def read(self, path: str, firmware_reads: int = 0) -> bytes | ReadError:
+        """Read one file whole: opened, read, closed; EFBIG above 64 KiB."""
+        self._count(firmware_reads)
+        return read_once(self._prefix + path)
+
+    def read_many(
+        self, paths: Sequence[str], firmware_reads: int = 0
+    ) -> list[bytes | ReadError]:
+        """Read files in order through descriptors that stay open for the next time.
+
+        They are kept by ``paths`` as a whole: give the same ones each time.
+        """
+        self._count(firmware_reads)
+        return self._descriptors.read(paths)
+
+    def names(self, path: str) -> tuple[str, ...] | ReadError:
+        """Names in a folder, sorted."""
+        try:
+            return tuple(sorted(os.listdir(self._prefix + path)))  # noqa: PTH208 -- names, no paths
+        except OSError as error:
+            return failure(error.errno)
+        except ValueError:
+            return failure(errno.EINVAL)
+
+    def target(self, path: str) -> str | None:
+        """Path with every link followed, as seen on the node; None if there is none."""
+        try:
+            real = os.path.realpath(self._prefix + path, strict=True)
+        except (OSError, ValueError):
+            return None
+        inside = real.startswith(self._real_prefix + "/")
+        return real[len(self._real_prefix) :] if inside else real
+
+    def statistics(self, netdev: str) -> tuple[Statistic, ...] | ReadError:
+        """Driver statistics; ENODEV where the network device is not of our namespace."""
+        if not self._own_network:
+            return failure(errno.ENODEV)
+        return self._statistics.read(netdev)
+
+    def drain_links(self) -> None:
+        """Take in what makes `link_descriptor` readable; `link_events` gives it out.
+
+        For the event loop, which must not wait for the thread that asks for events.
+        """
+        with self._lock:
+            if self._watch is not None:
+                self._watch.drain(self.monotonic())
+
+    def link_events(self) -> tuple[LinkEvent, ...]:
+        """Changes since the last call, oldest first.
+
+        An event without a name means that some were lost: look at every link.
+        """
+        with self._lock:
+            return () if self._watch is None else self._watch.events(self.monotonic())
+
+    def command(self, name: str, seconds: float) -> CommandOutput | ReadError:
+        """Run a known tool; ENOENT if it is unknown, not installed or not of this node.
+
+        It returns within ``seconds`` and one more.
+        """
+        if not self._is_node:
+            return failure(errno.ENOENT)
+        return self._commands.run(name, seconds)
+
+    def forget(self, path: str) -> None:
+        """Close the files kept open below a path: its device is gone."""
+        self._descriptors.forget(path)
+
+    def close(self) -> None:
+        """Close what no hung read holds, end running tools, stop listening."""
+        self._descriptors.close()
+        self._commands.close()
+        self._statistics.close()
+        with self._lock:
+            if self._watch is not None:
+                self._watch.close()
+                self._watch = None
+
+    def _count(self, firmware_reads: int) -> None:
+        if firmware_reads:
+            with self._lock:
+                self._firmware_reads += firmware_reads
+
+    def _watch_links(self) -> None:
+        if not self._own_network:
+            self._link_error = HostError(
+                "shows other network devices than ours: link states are polled",
+                path=self._prefix + _NETDEVS,
+            )
+            return
+        try:
+            self._watch = LinkWatch()
+        except HostError as error:
+            self._link_error = error
+
+    def _shares_network(self) -> bool:
+        """Tell whether /sys below the root shows the devices of our namespace."""
+        return not self._prefix or any(
+            self._shown_netdevs() == set(socket.if_nameindex())
+            for _ in range(_NAMESPACE_TRIES)
+        )
+
+    def _shown_netdevs(self) -> set[tuple[int, str]]:
+        shown = set()
+        names = self.names(_NETDEVS)
+        for name in names if isinstance(names, tuple) else ():
+            index = self.read(f"{_NETDEVS}/{name}/ifindex")
+            with suppress(ValueError):
+                shown.add((int(index if isinstance(index, bytes) else b""), name))
+        return shown

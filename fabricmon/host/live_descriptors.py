@@ -1,0 +1,283 @@
+"""Files that are read again and again: a descriptor for each, kept open.
+
+A read through a kept descriptor costs a tenth of open, read and close. It shows the
+live value as long as the path still leads to that file, so before each burst the
+folders are compared with what they were: one stat a folder. A device that was removed,
+replaced or renamed has another folder; files of fake trees and of /run are exchanged
+by renaming, which moves their folder's time stamp.
+
+Each burst owns its descriptors, and whoever reads it has taken it out of the table.
+So nobody closes a descriptor that another thread, perhaps hung, is reading from.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from threading import Lock
+
+from fabricmon.host.live_files import (
+    DOUBT_BYTES,
+    PAGE_BYTES,
+    Kernel,
+    failure,
+    open_and_read,
+    read_rest,
+)
+from fabricmon.host.protocol import ReadError
+
+IDLE_SECONDS = 600.0
+"""Descriptors of a burst that was not read for so long are closed."""
+
+MOST_DESCRIPTORS = 8192
+"""Descriptors kept at most; 8 HCAs with all their counters have about 1,000."""
+
+_QUIET_NANOSECONDS = 1_000_000_000  # longer than the steps of any file system's clock
+_GONE = frozenset({errno.ENODEV, errno.ENOENT, errno.ESTALE, errno.ESRCH})
+_SHORTAGE = frozenset({failure(errno.EMFILE), failure(errno.ENFILE)})
+_NOT_OPEN = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which folder a path led to, and whether its files may be kept open."""
+
+    device: int
+    inode: int
+    changed: int | None
+    steady: bool
+
+    def is_still(self, now: os.stat_result) -> bool:
+        """Tell whether the path leads to the same folder with the same names in it."""
+        return (
+            self.steady
+            and self.inode == now.st_ino
+            and self.device == now.st_dev
+            and (self.changed is None or self.changed == now.st_mtime_ns)
+        )
+
+
+@dataclass(slots=True)
+class _Burst:
+    """Files that are read together; the lists have the order of ``paths``."""
+
+    paths: tuple[str, ...]
+    descriptors: list[int]
+    folder_of: list[int]
+    folders: list[str]
+    places: list[_Place | None] = field(default_factory=list)
+    used: float = 0
+
+
+class Descriptors:
+    """All bursts of a node, by their paths; used from many threads at once.
+
+    Args:
+        prefix: What stands before every path, without a slash at its end.
+        limit: Descriptors kept at most; by default what the process may well spare.
+        clock: Monotonic seconds, by which idle bursts are closed.
+    """
+
+    def __init__(
+        self,
+        prefix: str = "",
+        limit: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._prefix = prefix
+        self._limit = spare_descriptors() if limit is None else limit
+        self._clock = clock
+        self._kernel = Kernel()
+        self._lock = Lock()
+        self._bursts: dict[tuple[str, ...], _Burst] = {}  # longest idle first
+        self._kept = 0
+        self._closed = False
+        self._shortages = 0
+
+    @property
+    def kept(self) -> int:
+        """Descriptors that are open now."""
+        return self._kept
+
+    @property
+    def shortages(self) -> int:
+        """Times that a file was read the slow way for want of a descriptor."""
+        return self._shortages
+
+    def read(self, paths: Sequence[str]) -> list[bytes | ReadError]:
+        """Read files one after the other, in order."""
+        key = tuple(paths)
+        with self._lock:
+            burst = self._bursts.pop(key, None)
+        if burst is None:
+            burst = _new_burst(self._prefix, key)
+        try:
+            self._compare_folders(burst)
+            return self._read_burst(burst)
+        finally:
+            self._give_back(key, burst)
+
+    def forget(self, prefix: str) -> None:
+        """Close what is open at or below a path, unless it is being read."""
+        below = f"{prefix}/"
+        with self._lock:
+            gone = [
+                self._bursts.pop(key)
+                for key in tuple(self._bursts)
+                if any(path == prefix or path.startswith(below) for path in key)
+            ]
+        self._close_all(gone)
+
+    def close(self) -> None:
+        """Close everything; what is being read is closed when its reader is done."""
+        with self._lock:
+            self._closed = True
+        self._close_idle()
+
+    def _read_burst(self, burst: _Burst) -> list[bytes | ReadError]:
+        contents: list[bytes | ReadError] = []
+        add = contents.append
+        pread = os.pread
+        for index, descriptor in enumerate(burst.descriptors):
+            if descriptor == _NOT_OPEN:
+                add(self._open(burst, index))
+                continue
+            try:
+                content = pread(descriptor, PAGE_BYTES, 0)
+                if len(content) < DOUBT_BYTES:
+                    add(content)
+                else:
+                    add(read_rest(descriptor, content))
+            except OSError as error:
+                add(self._read_failed(burst, index, error.errno))
+        return contents
+
+    def _read_failed(
+        self, burst: _Burst, index: int, number: int | None
+    ) -> bytes | ReadError:
+        if number not in _GONE:
+            return failure(number)
+        self._drop(burst, index)
+        return self._open(burst, index)
+
+    def _open(self, burst: _Burst, index: int) -> bytes | ReadError:
+        place = burst.places[burst.folder_of[index]]
+
+        def keep() -> bool:
+            return place is not None and place.steady and self._reserve()
+
+        opened = open_and_read(burst.paths[index], keep)
+        if opened.content in _SHORTAGE:
+            with self._lock:
+                self._shortages += 1
+            self._close_idle()
+            opened = open_and_read(burst.paths[index], lambda: False)
+        if opened.descriptor is not None:
+            burst.descriptors[index] = opened.descriptor
+        return opened.content
+
+    def _reserve(self) -> bool:
+        with self._lock:
+            if self._kept < self._limit:
+                self._kept += 1
+                return True
+            self._shortages += 1
+            return False
+
+    def _compare_folders(self, burst: _Burst) -> None:
+        """Let go of descriptors where a path no longer leads to the same folder."""
+        moved = False
+        for index, folder in enumerate(burst.folders):
+            before = burst.places[index]
+            try:
+                now = os.stat(folder)  # noqa: PTH116 -- hot path
+            except (OSError, ValueError):
+                burst.places[index] = None
+                moved = moved or before is not None
+                continue
+            if before is not None and before.is_still(now):
+                continue
+            burst.places[index] = self._place(now)
+            moved = True
+        if moved:
+            for index, descriptor in enumerate(burst.descriptors):
+                if descriptor != _NOT_OPEN:
+                    self._drop(burst, index)
+
+    def _place(self, now: os.stat_result) -> _Place:
+        if self._kernel.owns(now.st_dev):
+            return _Place(now.st_dev, now.st_ino, None, steady=True)
+        # A change within one step of the clock leaves the time stamp as it was.
+        steady = time.time_ns() - now.st_mtime_ns > _QUIET_NANOSECONDS
+        return _Place(now.st_dev, now.st_ino, now.st_mtime_ns, steady)
+
+    def _give_back(self, key: tuple[str, ...], burst: _Burst) -> None:
+        burst.used = self._clock()
+        with self._lock:
+            # Another thread may have read the same files meanwhile.
+            unwanted = self._closed or key in self._bursts
+            if not unwanted:
+                self._bursts[key] = burst
+        if unwanted:
+            self._close_all([burst])
+        self._close_idle(burst.used - IDLE_SECONDS)
+
+    def _close_idle(self, before: float = inf) -> None:
+        """Close what was not used since ``before``."""
+        idle: list[_Burst] = []
+        with self._lock:
+            while self._bursts:
+                key, burst = next(iter(self._bursts.items()))
+                if burst.used >= before:
+                    break
+                idle.append(self._bursts.pop(key))
+        self._close_all(idle)
+
+    def _close_all(self, bursts: Sequence[_Burst]) -> None:
+        for burst in bursts:
+            for index, descriptor in enumerate(burst.descriptors):
+                if descriptor != _NOT_OPEN:
+                    self._drop(burst, index)
+
+    def _drop(self, burst: _Burst, index: int) -> None:
+        os.close(burst.descriptors[index])
+        burst.descriptors[index] = _NOT_OPEN
+        with self._lock:
+            self._kept -= 1
+
+
+def spare_descriptors() -> int:
+    """Return how many descriptors may be kept: half of what the process may have."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    endless = soft == resource.RLIM_INFINITY
+    return MOST_DESCRIPTORS if endless else min(MOST_DESCRIPTORS, soft // 2)
+
+
+def raise_descriptor_limit(wanted: int = 2 * MOST_DESCRIPTORS) -> None:
+    """Let this process open more files, as far as its hard limit allows.
+
+    Services start with 1,024, for programs that use select(); this one does not.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY in {soft, hard}:
+        return
+    if soft < min(wanted, hard):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
+
+
+def _new_burst(prefix: str, paths: tuple[str, ...]) -> _Burst:
+    full = tuple(prefix + path for path in paths)
+    names = [path.rpartition("/")[0] for path in full]
+    folders = list(dict.fromkeys(names))
+    return _Burst(
+        paths=full,
+        descriptors=[_NOT_OPEN] * len(full),
+        folder_of=[folders.index(name) for name in names],
+        folders=folders,
+        places=[None] * len(folders),
+    )

@@ -1,0 +1,218 @@
+"""Wraps a Host and writes what it answers as a trace; many threads may ask.
+
+Recording never stands in the way of reading: what goes wrong ends the recording, with
+one reason in `RecordingHost.error`, and every answer is passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from fabricmon.errors import TraceError
+from fabricmon.host.protocol import CommandOutput, Host, ReadError, Statistic
+from fabricmon.host.trace import Header, TraceRecord
+from fabricmon.host.trace_write import PART, TraceWriter
+from fabricmon.host.transcript import Transcript
+from fabricmon.model import LinkEvent
+
+MAX_LOCK_SECONDS = 5.0
+"""A disk that holds the writer longer ends the recording."""
+
+FLUSH_SECONDS = 60.0
+"""At most so much is lost when the recorder is killed."""
+
+_DIGITS = 6  # of seconds: what a trace holds
+
+
+class RecordingHost:
+    """Answers as ``inner`` does, and notes what is new in each answer.
+
+    Time in the trace is ``inner``'s monotonic time since the start. A read counts from
+    when it began: what a poll saw holds for the whole of that poll.
+
+    Args:
+        inner: The node.
+        path: Where the trace goes; ``.gz`` compresses it.
+        node: Name of the node, for the header.
+        config: Configuration for the header, as in its file.
+
+    Raises:
+        TraceError: The trace cannot be written.
+    """
+
+    def __init__(
+        self,
+        inner: Host,
+        path: str | Path,
+        node: str,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._inner = inner
+        self._lock = Lock()
+        self._start = inner.monotonic()
+        self._wall = inner.wall()
+        self._at = 0.0
+        self._flushed = 0.0
+        self._path = str(path)
+        self._is_over = False
+        self._error: str | None = None
+        header = Header(
+            node=node,
+            boot_id=inner.boot_id(),
+            start=self._wall,
+            config=None if config is None else dict(config),
+        )
+        try:
+            self._writer = TraceWriter(path, header)
+        except OSError as error:
+            reason = f"cannot be written: {error.strerror or error}"
+            raise TraceError(reason, path=self._path) from None
+        self._transcript = Transcript(
+            header.boot_id, inner.target, self._writer.write
+        )
+
+    @property
+    def error(self) -> str | None:
+        """Why recording has ended before its time, None while all is well."""
+        return self._error
+
+    @property
+    def unfaithful(self) -> int:
+        """Answers so far that the trace cannot give again."""
+        return self._transcript.unfaithful
+
+    def close(self) -> None:
+        """End the trace now and give it its name."""
+        self._note(self._inner.monotonic(), self._finish)
+
+    # What sources ask
+
+    @property
+    def firmware_reads(self) -> int:
+        """Reads so far that reached the firmware of a device."""
+        return self._inner.firmware_reads
+
+    @property
+    def tells_links(self) -> bool:
+        """Whether link events reach the node's agent."""
+        return self._inner.tells_links
+
+    def monotonic(self) -> float:
+        """Seconds that never jump."""
+        return self._inner.monotonic()
+
+    def wall(self) -> float:
+        """Unix seconds."""
+        now = self._inner.monotonic()
+        wall = self._inner.wall()
+        passed = wall - self._wall
+        self._note(now, lambda at: self._transcript.wall(passed, at))
+        return wall
+
+    def boot_id(self) -> str:
+        """Identity of the running boot, empty if the node does not say."""
+        now = self._inner.monotonic()
+        boot_id = self._inner.boot_id()
+        self._note(now, lambda at: self._transcript.boot_id(boot_id, at))
+        return boot_id
+
+    def read(self, path: str, firmware_reads: int = 0) -> bytes | ReadError:
+        """Read one file whole; ``firmware_reads`` is its cost to the device."""
+        now = self._inner.monotonic()
+        content = self._inner.read(path, firmware_reads)
+        self._note(now, lambda at: self._transcript.files([path], [content], at))
+        return content
+
+    def read_many(
+        self, paths: Sequence[str], firmware_reads: int = 0
+    ) -> list[bytes | ReadError]:
+        """Read files one after the other, in order."""
+        now = self._inner.monotonic()
+        contents = self._inner.read_many(paths, firmware_reads)
+        self._note(now, lambda at: self._transcript.files(paths, contents, at))
+        return contents
+
+    def names(self, path: str) -> tuple[str, ...] | ReadError:
+        """Names in a folder, sorted."""
+        now = self._inner.monotonic()
+        names = self._inner.names(path)
+        self._note(now, lambda at: self._transcript.folder(path, names, at))
+        return names
+
+    def target(self, path: str) -> str | None:
+        """Path with every symbolic link followed, None if it does not exist."""
+        now = self._inner.monotonic()
+        target = self._inner.target(path)
+        self._note(now, lambda at: self._transcript.target(path, target, at))
+        return target
+
+    def statistics(self, netdev: str) -> tuple[Statistic, ...] | ReadError:
+        """Driver statistics of a network device."""
+        now = self._inner.monotonic()
+        answer = self._inner.statistics(netdev)
+        self._note(now, lambda at: self._transcript.statistics(netdev, answer, at))
+        return answer
+
+    def link_events(self) -> tuple[LinkEvent, ...]:
+        """Changes of network devices since the last call."""
+        events = self._inner.link_events()
+        for event in events:
+            if event.netdev:  # else: events were lost
+                self._note(event.at, self._noting(event))
+        return events
+
+    def command(self, name: str, seconds: float) -> CommandOutput | ReadError:
+        """Run one of the known tools, never longer than ``seconds``."""
+        now = self._inner.monotonic()
+        answer = self._inner.command(name, seconds)
+        took = self._inner.monotonic() - now
+        note = self._transcript.command
+        self._note(now, lambda at: note(name, answer, seconds, took, at))
+        return answer
+
+    def _noting(self, event: LinkEvent) -> Callable[[float], None]:
+        return lambda at: self._transcript.link_event(event, at)
+
+    def _note(self, began: float, note: Callable[[float], None]) -> None:
+        """Run ``note`` alone and in order of time; end the recording if it fails."""
+        if self._is_over:
+            return
+        if not self._lock.acquire(timeout=MAX_LOCK_SECONDS):
+            self._stop("the disk does not answer")
+            return
+        try:
+            if not self._is_over:
+                self._at = max(self._at, _floor(began - self._start))
+                note(self._at)
+                self._flush()
+        except OSError as error:
+            self._stop(error.strerror or str(error))
+            self._writer.abandon()
+        except Exception as error:  # noqa: BLE001 -- a flaw here must not stop the reads
+            self._stop(f"{type(error).__name__}: {error}")
+            self._writer.abandon()
+        finally:
+            self._lock.release()
+
+    def _finish(self, at: float) -> None:
+        self._writer.write(TraceRecord(t=at))
+        self._writer.close()
+        self._is_over = True
+
+    def _flush(self) -> None:
+        if self._at - self._flushed >= FLUSH_SECONDS and not self._is_over:
+            self._flushed = self._at
+            self._writer.flush()
+
+    def _stop(self, reason: str) -> None:
+        self._is_over = True
+        self._error = f"{self._path}{PART}: recording has ended: {reason}"
+
+
+def _floor(seconds: float) -> float:
+    """Round down to what a trace holds: a record may not be late for its read."""
+    rounded = round(seconds, _DIGITS)
+    return rounded if rounded <= seconds else round(rounded - 10**-_DIGITS, _DIGITS)

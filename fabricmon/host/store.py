@@ -1,0 +1,123 @@
+"""The saved state on disk: one small file, replaced as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from errno import errorcode
+from pathlib import Path
+
+from fabricmon.saved import (
+    MAX_BYTES,
+    SavedState,
+    UnusableStateError,
+    decode,
+    encode,
+)
+
+FILE = "state.msgpack"
+_NEW = f".{FILE}.new"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreProblem:
+    """Why a state could not be saved or taken back, in one line for a human.
+
+    ``errno`` is a name such as ENOSPC, None where the file's contents are at fault.
+    """
+
+    path: str
+    message: str
+    errno: str | None = None
+
+    def __str__(self) -> str:
+        """Say where, what and, if the kernel refused, with which error."""
+        why = f" ({self.errno})" if self.errno else ""
+        return f"{self.path}: {self.message}{why}"
+
+
+class Store:
+    """Reads and replaces the state file of one folder; errors are values."""
+
+    def __init__(self, folder: str) -> None:
+        """Touch nothing yet; the folder is made when first saved to."""
+        self._folder = Path(folder)
+        self._path = self._folder / FILE
+
+    @property
+    def path(self) -> str:
+        """The state file."""
+        return str(self._path)
+
+    def load(self) -> SavedState | StoreProblem | None:
+        """Return the saved state, None if there is none, or why it is of no use."""
+        try:
+            raw = _read(self._path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return self._refused(
+                error, "cannot be read, starting without the saved state"
+            )
+        if len(raw) > MAX_BYTES:
+            return StoreProblem(self.path, f"ignored: larger than {MAX_BYTES} bytes")
+        try:
+            return decode(raw)
+        except UnusableStateError as error:
+            return StoreProblem(self.path, f"ignored: {error}")
+
+    def save(self, state: SavedState) -> StoreProblem | None:
+        """Replace the file; on an error the one before stays as it is."""
+        try:
+            raw = encode(state)
+        except UnusableStateError as error:
+            return StoreProblem(self.path, f"not saved: {error}")
+        if len(raw) > MAX_BYTES:
+            return StoreProblem(self.path, f"not saved: {len(raw)} bytes are too many")
+        new = self._folder / _NEW
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write(new, raw)
+            new.replace(self._path)
+            _sync_folder(self._folder)
+        except OSError as error:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+            return self._refused(
+                error, "not saved: open incidents would be told again after a restart"
+            )
+        return None
+
+    def _refused(self, error: OSError, message: str) -> StoreProblem:
+        name = errorcode.get(error.errno or 0, str(error.errno))
+        return StoreProblem(self.path, message, name)
+
+
+def _read(path: Path) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def _write(path: Path, raw: bytes) -> None:
+    """Write a file that only its owner can read, down to the disk.
+
+    What a crash left under this name is removed first, so that a file of others or a
+    link is never written through.
+    """
+    path.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(raw)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

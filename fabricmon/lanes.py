@@ -1,0 +1,33 @@
+"""Who runs the polls: at once in replay, in threads of their own on a live node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from fabricmon.model import Job, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """A poll that runs now, since ``since`` (monotonic seconds)."""
+
+    job: Job
+    since: float
+
+
+class Reader(Protocol):
+    """Runs jobs lane by lane: one at a time and in order within a lane.
+
+    A job that hangs holds its lane and nothing else. Every accepted job gives exactly
+    one `Outcome`, however it ends; one that hangs gives it when it returns.
+    """
+
+    def submit(self, job: Job) -> bool:
+        """Take a job; False if the same job waits or runs: its outcome is to come."""
+
+    def collect(self, now: float) -> tuple[Outcome, ...]:
+        """Return what has ended by ``now`` and was not yet returned, in that order."""
+
+    def in_flight(self) -> tuple[InFlight, ...]:
+        """Return the polls that run now, longest first; waiting ones are not in it."""
