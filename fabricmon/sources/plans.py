@@ -1,0 +1,137 @@
+"""What is read of a device, in bursts: the files that exist, with their meaning.
+
+The files are taken from the folders and looked up in the catalogue; what it does not
+know is read all the same, up to a limit. A setting (``lifespan``) is never read, nor
+is ``clear_counters``, whose write clears.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fabricmon import catalogue
+from fabricmon.catalogue import CounterKind, CounterSpec, Directory, Group
+from fabricmon.host.protocol import Host, ReadError
+from fabricmon.model import Absence, GroupedPlan, HcaPort, PortId, ReadPlan
+from fabricmon.sources.function import Function
+from fabricmon.sources.paths import device_folder, net_folder, port_folder
+
+AER_PREFIX = "aer_dev_"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One file: what it means and where it is."""
+
+    spec: CounterSpec
+    path: str
+
+
+@dataclass(slots=True)
+class Planner:
+    """Makes the read plans of one device. ``generic_limit`` is per port."""
+
+    host: Host
+    driver: str | None
+    generic_limit: int
+    absent: list[Absence]
+
+    def of_port(self, port: PortId) -> Iterator[GroupedPlan]:
+        """Yield the plans of a port's own files."""
+        folder = port_folder(port)
+        limit = _Limit(self.generic_limit)
+        # Where both exist, counters/ is 32 bits wide (Linux before 4.5): the others
+        # come first, so that they are what a signal is taken from.
+        rows = [
+            *self._rows(f"{folder}/counters_ext", Directory.COUNTERS_EXT, limit),
+            *self._rows(f"{folder}/counters", Directory.COUNTERS, limit),
+        ]
+        hardware = self._rows(f"{folder}/hw_counters", Directory.HW_COUNTERS, limit)
+        traffic = [row for row in rows if row.spec.group is Group.TRAFFIC]
+        errors = [row for row in rows if row.spec.group is not Group.TRAFFIC]
+        yield from _plan(Group.ERRORS, port, errors, len(errors))
+        yield from _plan(Group.TRAFFIC, port, traffic, len(traffic))
+        yield from _plan(Group.HARDWARE, port, hardware, 1)
+        if limit.dropped:
+            reason = f"{limit.dropped} unknown counters above devices.generic_counters"
+            self.absent.append(Absence(f"ports/{port.port}", reason))
+
+    def of_device(self, name: str, function: Function) -> Iterator[GroupedPlan]:
+        """Yield the plans of the files that belong to no port."""
+        port = PortId(name, 0)
+        folder = f"{device_folder(name)}/hw_counters"
+        limit = _Limit(self.generic_limit)
+        rows = self._rows(folder, Directory.DEVICE_HW_COUNTERS, limit)
+        yield from _plan(Group.HARDWARE, port, rows, 1)
+        if function.pci_path and function.address and not function.is_virtual:
+            files = self._names(function.pci_path)
+            tables = [file for file in files if file.startswith(AER_PREFIX)]
+            known = self._known(function.pci_path, Directory.PCI, tables)
+            yield from _plan(Group.PCI, port, known, 0)
+
+    def of_netdev(self, port: HcaPort) -> Iterator[GroupedPlan]:
+        """Yield the plan of the port's network device."""
+        if port.physical_netdev is None:
+            return
+        folder = net_folder(port.physical_netdev)
+        statistics = f"{folder}/statistics"
+        rows = [
+            *self._known(folder, Directory.NETDEV, self._names(folder)),
+            *self._known(
+                statistics, Directory.NETDEV_STATISTICS, self._names(statistics)
+            ),
+        ]
+        yield from _plan(Group.NETDEV, port.id, rows, 0)
+
+    def _names(self, folder: str) -> tuple[str, ...]:
+        names = self.host.names(folder)
+        if isinstance(names, ReadError):
+            if names.errno != "ENOENT":
+                self.absent.append(Absence(folder.rpartition("/")[2], names.errno))
+            return ()
+        return names
+
+    def _known(
+        self, folder: str, directory: Directory, files: list[str] | tuple[str, ...]
+    ) -> list[_Row]:
+        found = (
+            (file, catalogue.lookup(directory, file, self.driver)) for file in files
+        )
+        return [_Row(spec, f"{folder}/{file}") for file, spec in found if spec]
+
+    def _rows(self, folder: str, directory: Directory, limit: _Limit) -> list[_Row]:
+        takes_unknown = catalogue.takes_unknown(directory, self.driver)
+        rows = []
+        for file in self._names(folder):
+            spec = catalogue.lookup(directory, file, self.driver)
+            if spec is None and takes_unknown and limit.take():
+                spec = catalogue.generic(directory, file)
+            if spec is not None and spec.kind is not CounterKind.KNOB:
+                rows.append(_Row(spec, f"{folder}/{file}"))
+        return rows
+
+
+@dataclass(slots=True)
+class _Limit:
+    """How many unknown counters may still be read."""
+
+    left: int
+    dropped: int = 0
+
+    def take(self) -> bool:
+        """Take one, or count it as dropped."""
+        if self.left == 0:
+            self.dropped += 1
+            return False
+        self.left -= 1
+        return True
+
+
+def _plan(
+    group: Group, port: PortId, rows: list[_Row], firmware_reads: int
+) -> Iterator[GroupedPlan]:
+    if rows:
+        specs = tuple(row.spec for row in rows)
+        paths = tuple(row.path for row in rows)
+        yield GroupedPlan(group, ReadPlan(port, specs, paths, firmware_reads))
