@@ -19,7 +19,7 @@ WORKERS ?= $(shell n=$$(nproc); echo $$((n < 2 ? 2 : n)))
 ARGS ?=
 
 # Python files that rewrite committed files; tests prove those files fresh.
-GENERATORS :=
+GENERATORS := fabricmon/documentation.py tools/demo_trace.py
 # Python files that measure; each prints its result.
 BENCHMARKS := $(sort $(wildcard bench/bench_*.py))
 

@@ -48,7 +48,8 @@ class Group(StrEnum):
     """Files that are read together, each group with a period of its own."""
 
     ERRORS = "errors"
-    TRAFFIC = "traffic"
+    OUTAGES = "outages"  # apart: read every second where nothing tells of links
+    TRAFFIC = "traffic"  # and what is routine or configured: nobody hurries for it
     HARDWARE = "hardware"
     NETDEV = "netdev"
     DRIVER = "driver"
@@ -311,7 +312,7 @@ _RES = FaultClass.RESOURCE
 _SEC = FaultClass.SECURITY
 _TRAF = FaultClass.TRAFFIC
 _STATE = FaultClass.STATE
-_TRAFFIC = Group.TRAFFIC
+_OUTAGES, _TRAFFIC = Group.OUTAGES, Group.TRAFFIC
 _GAUGE = CounterKind.GAUGE
 _KNOB = CounterKind.KNOB
 _IB, _ETH, _NEVER = Export.INFINIBAND, Export.ETHERNET, Export.NEVER
@@ -329,7 +330,8 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
     _ibta("link_error_recovery", "link_error_recovery", _LINK,
           "Times that the link retrained and came back", _S.LINK_RECOVERY, width=8),
     _ibta("link_downed", "link_downed", _LINK,
-          "Times that retraining failed and the link went down", _S.LINK_DOWN, width=8),
+          "Times that retraining failed and the link went down", _S.LINK_DOWN, width=8,
+          group=_OUTAGES),
     _ibta("port_rcv_errors", "port_errors_received", _LINK,
           "Packets received damaged or malformed", _S.RECEIVE_ERROR, width=16),
     _ibta("port_rcv_remote_physical_errors", "port_receive_remote_physical_errors",
@@ -337,7 +339,7 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
           _S.REMOTE_PHYSICAL, width=16, export=_IB),
     _ibta("port_rcv_switch_relay_errors", "port_receive_switch_relay_errors", _SEC,
           "Packets that could not be forwarded; routine on a change of topology",
-          width=16, export=_IB),
+          width=16, export=_IB, group=_TRAFFIC),
     _ibta("port_xmit_discards", "port_discards_transmitted", _CONG,
           "Outbound packets dropped: port down, or waiting for too long",
           _S.DISCARD, width=16),
@@ -345,10 +347,10 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
           "Inbound packets dropped", _S.RECEIVE_DISCARD, width=16),
     _ibta("port_xmit_constraint_errors", "port_constraint_errors_transmitted", _SEC,
           "Packets not sent: partition or raw filter",
-          _S.CONSTRAINT, width=8, export=_IB),
+          _S.CONSTRAINT, width=8, export=_IB, group=_TRAFFIC),
     _ibta("port_rcv_constraint_errors", "port_constraint_errors_received", _SEC,
           "Packets dropped on receipt: partition, version or raw filter",
-          _S.CONSTRAINT, width=8, export=_IB),
+          _S.CONSTRAINT, width=8, export=_IB, group=_TRAFFIC),
     _ibta("local_link_integrity_errors", "local_link_integrity_errors", _LINK,
           "Times that local physical errors went over their limit",
           _S.INTEGRITY, width=4, export=_IB),
@@ -356,7 +358,8 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
           "Runs of flow control periods that each had a buffer overrun",
           _S.INTEGRITY, width=4, export=_IB),
     _ibta("VL15_dropped", "vl15_dropped", _RES,
-          "Management packets dropped for want of buffers", width=16, export=_IB),
+          "Management packets dropped for want of buffers", width=16, export=_IB,
+          group=_TRAFFIC),
     _ibta("port_xmit_wait", "port_transmit_wait", _CONG,
           "Ticks with data queued and nothing sent; length of a tick by device",
           _S.TRANSMIT_WAIT, width=32, group=_TRAFFIC),
@@ -545,7 +548,8 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
     _hfi1("LoopPkts", "loopback_packets", _TRAF, "Packets looped back"),
     _hfi1("Unaligned", "unaligned_packets", _RETRY, "Packets with unaligned data"),
     _hfi1("SwLinkDown", "software_link_downs", _LINK,
-          "Times that the driver saw the link go down", _S.LINK_DOWN),
+          "Times that the driver saw the link go down", _S.LINK_DOWN,
+          group=_OUTAGES),
     _hfi1("SwLinkUp", "software_link_ups", _STATE,
           "Times that the driver saw the link come up"),
     _hfi1("TxDropped", "transmit_drops", _CONG, "Packets dropped on transmission"),
@@ -1092,7 +1096,7 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
          "Receiver-not-ready NAKs sent", _S.RECEIVER_NOT_READY_SENT),
     _rxe("send_err", "send_errors", _RES, "Packets that could not be sent"),
     _rxe("link_downed", "link_downed", _LINK,
-         "Times that the link went down", _S.LINK_DOWN),
+         "Times that the link went down", _S.LINK_DOWN, group=_OUTAGES),
     _rxe("ack_deferred", "acknowledges_deferred", _TRAF, "Acknowledges put off"),
     _rxe("rcvd_pkts", "received_packets", _TRAF, "Packets received",
          _S.PACKETS_RECEIVED),

@@ -20,7 +20,7 @@ class Section(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A closed group of keys."""
 
 
-class Devices(Section):
+class Devices(Section, frozen=True):
     """Which RDMA devices and network devices are looked at; the rest is never opened.
 
     Patterns are those of the shell (``mlx5_*``) on names.
@@ -36,7 +36,7 @@ class Devices(Section):
     """Counters per port that no table knows and that are exported all the same."""
 
 
-class Periods(Section):
+class Periods(Section, frozen=True):
     """Seconds between reads; what reaches the firmware is read less often."""
 
     devices_seconds: Seconds = 5
@@ -44,15 +44,17 @@ class Periods(Section):
     identity_seconds: Seconds = 60
     """Names, GUIDs, firmware, network devices, PCI placement."""
     state_seconds: Seconds = 5
-    """Port state where the kernel tells of link changes by itself."""
+    """Port state where the kernel, or a counter of outages, tells of link changes."""
     state_without_netdev_seconds: Seconds = 1
     """Port state where nothing tells of changes: a job dies of 7 s of outage."""
+    outages_seconds: Seconds = 1
+    """Counter of outages where the kernel tells nothing; else as ``errors_seconds``."""
     link_detail_seconds: Seconds = 60
     """Physical state, rate and LIDs: five firmware commands a file on mlx5."""
     errors_seconds: Seconds = 5
     """Error counters: one firmware command a file on mlx5."""
     traffic_seconds: Seconds = 15
-    """Data and packet counters."""
+    """Data and packet counters, and errors that are routine or configured."""
     hardware_seconds: Seconds = 5
     """``hw_counters``: one firmware command for the whole burst."""
     netdev_seconds: Seconds = 5
@@ -69,11 +71,11 @@ class Periods(Section):
     """GPUs on PCIe, which tell compute ports from others: they do not move."""
     boot_seconds: Seconds = 5
     """Boot identity, up-time and product name."""
-    link_events_seconds: Seconds = 1
-    """What the kernel told of network devices: no reads, a queue is emptied."""
+    link_events_seconds: Seconds = 60
+    """Link events of the kernel, in case one came without waking the agent: free."""
 
 
-class Deadlines(Section):
+class Deadlines(Section, frozen=True):
     """How long things may take before they count as hung."""
 
     read_seconds: Seconds = 5
@@ -84,11 +86,11 @@ class Deadlines(Section):
     """A driver statistics call slower than this doubles its period: it holds RTNL."""
     quarantine_failures: Count = 3
     """Polls in which every file of a group fails alike before it is read rarely."""
-    quarantine_seconds: Seconds = 600
+    quarantine_seconds: Seconds = 60
     """First pause of a quarantined group; it doubles up to a day."""
 
 
-class LinkState(Section):
+class LinkState(Section, frozen=True):
     """Thresholds of the link state detector."""
 
     down_seconds: Annotated[float, Meta(ge=0)] = 10
@@ -149,7 +151,7 @@ class LinkState(Section):
     """Sum of outages in an hour that makes a port critical whatever their number."""
 
 
-class LinkErrors(Section):
+class LinkErrors(Section, frozen=True):
     """Thresholds of the bit error detector: Poisson bounds scaled by line rate."""
 
     warning_bit_error_ratio: Annotated[float, Meta(gt=0)] = 1e-14
@@ -194,7 +196,7 @@ class LinkErrors(Section):
     """The same after the driver was loaded again or the device came back."""
 
 
-class Roles(Section):
+class Roles(Section, frozen=True):
     """How roles are told apart where configuration says nothing."""
 
     management_rate_gbps: Annotated[float, Meta(ge=0)] = 25
@@ -203,7 +205,7 @@ class Roles(Section):
     """Compute ports that must run at one rate before the others are expected to."""
 
 
-class Telemetry(Section):
+class Telemetry(Section, frozen=True):
     """Thresholds of the detector that watches the monitor itself."""
 
     stale_polls: Count = 3
@@ -220,7 +222,7 @@ class Telemetry(Section):
     """A port whose counters are cleared again and again is told so rarely."""
 
 
-class Listen(Section):
+class Listen(Section, frozen=True):
     """Where the agent listens; loopback unless told otherwise."""
 
     metrics: str | None = "127.0.0.1:9879"
@@ -241,7 +243,7 @@ class Listen(Section):
     """/healthz fails when the agent's loop has not turned for so long."""
 
 
-class Metrics(Section):
+class Metrics(Section, frozen=True):
     """What /metrics exports beyond what is always there."""
 
     counted_series: Annotated[int, Meta(ge=0)] = 8
@@ -251,7 +253,7 @@ class Metrics(Section):
     """
 
 
-class Log(Section):
+class Log(Section, frozen=True):
     """Log lines on standard error."""
 
     format: Literal["auto", "json", "console"] = "auto"
@@ -260,7 +262,7 @@ class Log(Section):
     """Lowest level that is written."""
 
 
-class Expectation(Section):
+class Expectation(Section, frozen=True):
     """What is expected of the ports whose names match."""
 
     ports: tuple[str, ...]
@@ -275,7 +277,7 @@ class Expectation(Section):
     """True: alarm when down even if it was never seen up. False: never alarm."""
 
 
-class Profile(Section):
+class Profile(Section, frozen=True):
     """A hardware product: how many ports of which rate and role it has."""
 
     product: str
@@ -286,7 +288,7 @@ class Profile(Section):
     """RDMA devices with the role compute."""
 
 
-class Config(Section):
+class Config(Section, frozen=True):
     """The whole configuration of one agent."""
 
     node: str | None = None

@@ -73,10 +73,11 @@ def _documented() -> dict[str, dict[str, str]]:
 def _field_texts(node: ast.ClassDef) -> dict[str, str]:
     texts: dict[str, str] = {}
     for field, after in zip(node.body, node.body[1:], strict=False):
-        named = isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if named and isinstance(after, ast.Expr):
-            text = ast.literal_eval(after.value)
-            texts[field.target.id] = " ".join(str(text).split())  # type: ignore[union-attr]
+        if not isinstance(field, ast.AnnAssign) or not isinstance(after, ast.Expr):
+            continue
+        if isinstance(field.target, ast.Name):
+            text = str(ast.literal_eval(after.value))
+            texts[field.target.id] = " ".join(text.split())
     return texts
 
 
@@ -86,15 +87,7 @@ def _texts(struct: str) -> dict[str, str]:
 
 def manual() -> str:
     """Return the reference of all keys as Markdown."""
-    lines = [
-        "# Configuration",
-        "",
-        "Generated from `fabricmon/config.py`. Files are YAML: `/etc/fabricmon/"
-        "fabricmon.yaml`, then `conf.d/*.yaml` beside it in the order of their names,",
-        "then environment variables (`FABRICMON_LISTEN__METRICS` sets "
-        "`listen.metrics`). `fabricmon config show` says who set what.",
-        "",
-    ]
+    lines = ["# Configuration", "", *_INTRODUCTION, ""]
     section = None
     for key in keys():
         head = key.path.rpartition(".")[0]
@@ -117,5 +110,12 @@ def manual() -> str:
 def _shown(default: Any) -> str:
     return json.dumps(default, ensure_ascii=False)
 
+
+_INTRODUCTION = (
+    "Generated from `fabricmon/config.py`. Files are YAML, read in this order, key by",
+    "key: `/etc/fabricmon/fabricmon.yaml`, then `conf.d/*.yaml` beside it by name, then",
+    "the environment (`FABRICMON_LISTEN__METRICS` sets `listen.metrics`).",
+    "`fabricmon config show` says who set what.",
+)
 
 _LISTS = {Expectation: "expect`, and of a profile's `ports", Profile: "profiles"}

@@ -73,8 +73,13 @@ KINDS: tuple[Kind, ...] = (
         keys=(
             "link_state.down_seconds",
             "link_state.down_samples",
-            "link_state.outage_warning_seconds",
+            "link_state.boot_down_seconds",
             "link_state.outage_critical_seconds",
+            "link_state.flapping_down_seconds",
+            "link_state.common_cause_ports",
+            "link_state.common_cause_window_seconds",
+            "link_state.common_cause_seconds",
+            "link_state.management_down_seconds",
             "expect",
         ),
     ),
@@ -87,7 +92,11 @@ KINDS: tuple[Kind, ...] = (
         "warning, critical",
         ("F14",),
         clear_seconds=0,
-        keys=("link_state.not_active_seconds",),
+        keys=(
+            "link_state.not_active_seconds",
+            "link_state.not_active_critical_seconds",
+            "link_state.boot_down_seconds",
+        ),
     ),
     Kind(
         "port_flap",
@@ -101,6 +110,9 @@ KINDS: tuple[Kind, ...] = (
         keys=(
             "link_state.boot_grace_seconds",
             "link_state.driver_grace_seconds",
+            "link_state.settling_seconds",
+            "link_state.flap_merge_seconds",
+            "link_state.outage_warning_seconds",
         ),
     ),
     Kind(
@@ -197,6 +209,8 @@ KINDS: tuple[Kind, ...] = (
         clear_seconds=0,
         keys=(
             "link_state.missing_polls",
+            "link_state.reload_seconds",
+            "link_state.boot_down_seconds",
             "expected_devices",
         ),
     ),
@@ -222,7 +236,7 @@ KINDS: tuple[Kind, ...] = (
         "Telemetry stale",
         "Values of this node are old: a read hangs or the agent is starved.",
         "warning",
-        clear_seconds=0,
+        clear_seconds=60,  # a device that is steadily slow is one story
         keys=(
             "telemetry.stale_polls",
             "telemetry.stale_critical_seconds",

@@ -14,9 +14,11 @@ from typing import Protocol
 from fabricmon.catalogue import CounterSpec, Group, Signal
 from fabricmon.parse.words import LinkLayer, PhysState, PortState, Rate
 
-
 NO_RATE = Rate()
 """A rate of which nothing is known."""
+
+
+_RESTRICTED = frozenset({"EINVAL", "EPERM", "EACCES", "EOPNOTSUPP"})
 
 
 class Role(StrEnum):
@@ -109,6 +111,17 @@ class Absence:
     def is_absent(self) -> bool:
         """Tell whether the file does not exist, as against one that fails."""
         return self.reason == "ENOENT"
+
+    @property
+    def is_errno(self) -> bool:
+        """Tell whether a read failed, as against a text in place of a number."""
+        reason = self.reason
+        return reason != "ENOENT" and reason[:1] == "E" and reason.isupper()
+
+    @property
+    def is_restricted(self) -> bool:
+        """Tell whether the function is not meant to give this value, or not to us."""
+        return self.reason in _RESTRICTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +273,7 @@ class PortInfo:
     role: Role = Role.UNKNOWN
     expected_rate_gbps: float | None = None
     expected_width: int | None = None
+    is_rate_configured: bool = False  # else the expectation is that of its peers
     expected_up: bool | None = None  # configured; None: judged by history and peers
 
 
@@ -653,6 +667,7 @@ class Snapshot:
     """All that the sinks see; made new at each step, never changed.
 
     ``layout`` changes when and only when the set of series or an identity does.
+    ``unsaved`` says why what must survive a restart could not be saved.
     """
 
     node: str
@@ -674,3 +689,5 @@ class Snapshot:
     steps: int
     started: float
     note: str | None = None  # why ports have no role
+    unsaved: ReadFailure | None = None
+    maintenance_error: str | None = None  # what of the maintenance file is ignored

@@ -103,6 +103,7 @@ def _describe(row: _Row, usual: Rate, config: Config) -> PortInfo:
         leaf=expected.leaf,
         expected_rate_gbps=configured or peers.gbps,
         expected_width=peers.width,
+        is_rate_configured=configured is not None,
         expected_up=expected.up,
     )
 

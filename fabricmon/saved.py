@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct, field
 
-from fabricmon.model import Incident, Role
+from fabricmon.model import Incident
 
 VERSION = 1
 """Raised when an older reader would misunderstand what is written."""
@@ -16,17 +16,6 @@ MAX_BYTES = 8 << 20
 
 class UnusableStateError(ValueError):
     """A saved state that cannot be taken back; the text says why."""
-
-
-class SavedRole(Struct, frozen=True):
-    """What was learnt about a port: its role, its rail and whether it carried data.
-
-    ``key`` is that of `fabricmon.port_key`.
-    """
-
-    key: str
-    role: Role
-    rail: int | str | None = None
 
 
 class SavedState(Struct, frozen=True, kw_only=True):
@@ -43,7 +32,6 @@ class SavedState(Struct, frozen=True, kw_only=True):
     seq: int
     written: float
     ever_active: tuple[str, ...] = ()
-    roles: tuple[SavedRole, ...] = ()
     detectors: dict[str, bytes] = field(default_factory=dict)
     incidents: tuple[Incident, ...] = ()
     inventory: bytes = b""

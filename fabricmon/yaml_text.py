@@ -108,7 +108,7 @@ class _Walk:
                 self._value(item, f"{path}[{index}]")
                 for index, item in enumerate(node.value)
             ]
-        return self._loader.construct_object(node)  # type: ignore[no-untyped-call]
+        return self._loader.construct_object(node)
 
 
 def _readable(error: yaml.YAMLError, file: str) -> ConfigError:

@@ -81,6 +81,13 @@ class FakeHost:
                 del kept[each]
         self._folders = {f for f in self._folders if not f"{f}/".startswith(below)}
 
+    def record(self) -> dict[str, object]:
+        """Return files, links and folders as a record of a trace."""
+        good = {p: raw.decode() for p, raw in self._files.items() if type(raw) is bytes}
+        bad = {p: r.errno for p, r in self._files.items() if isinstance(r, ReadError)}
+        folders = sorted(self._folders)
+        return {"t": 0, "set": good, "err": bad, "link": self._links, "dir": folders}
+
     # The protocol
 
     @property

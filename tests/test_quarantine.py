@@ -67,7 +67,7 @@ class TestQuarantine:
         watch.poll(BAD, times=2)
         assert (watch.until, watch.transitions) == (None, [])
         watch.poll(BAD)
-        assert watch.pause == 600
+        assert watch.pause == 60
         assert watch.transitions == [Transition("mlx5_0", "errors", "EINVAL")]
         assert watch.quarantine.reason("mlx5_0", "errors") == "EINVAL"
 
@@ -75,10 +75,10 @@ class TestQuarantine:
         """Each failed try doubles the pause, without another log line."""
         watch.poll(BAD, times=3)
         pauses = [watch.pause]
-        for _ in range(9):
+        for _ in range(12):
             watch.poll(BAD)
             pauses.append(watch.pause)
-        assert pauses[:4] == [600, 1200, 2400, 4800]
+        assert pauses[:4] == [60, 120, 240, 480]
         assert pauses[-2:] == [DAY, DAY]
         assert len(watch.transitions) == 1
 
@@ -96,7 +96,7 @@ class TestQuarantine:
         watch.poll(BAD, times=5)
         watch.poll(GOOD)
         watch.poll(BAD, times=3)
-        assert watch.pause == 600
+        assert watch.pause == 60
 
     def test_good_polls_between_start_the_count_anew(self, watch: Watch) -> None:
         """Only failures in a row count."""

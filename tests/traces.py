@@ -37,6 +37,14 @@ def replay(folder: Path, *records: Json, header: Json | None = None) -> ReplayHo
     return ReplayHost(TraceReader(write(folder, records, header)))
 
 
+def read_all(path: Path) -> tuple[list[TraceRecord], list[str]]:
+    """Return all records, and all problems as `LINE: MESSAGE`."""
+    with TraceReader(path) as reader:
+        records = list(reader)
+    assert {problem.path for problem in reader.problems} <= {str(path)}
+    return records, [f"{each.line}: {each.message}" for each in reader.problems]
+
+
 def of_manifest(manifest: Path) -> TraceRecord:
     """Make one record at t = 0 of a recorded tree."""
     found = [(f"/{entry.path}", entry) for entry in entries(manifest)]

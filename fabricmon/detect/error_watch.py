@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite, isfinite
+from math import inf, isfinite
 
 import msgspec
 

@@ -123,15 +123,24 @@ class Track:
             self.downtime += end - self.not_up_at
             seconds = max(end - self.since, 0.0)
             if (self.fell or self.downs.are_open) and not self.off:
-                self.outages.append(PastOutage(end, seconds))
-                self.is_new = True
-                self.untold_seconds = (self.untold_seconds or 0.0) + seconds
+                self._end_outage(end, seconds)
         if self.off:
             for down in self.downs:
                 down.quiet = down.quiet or down.up is None
         self.downs.close(at)
         self.up_at, self.not_up_at, self.since = at, None, None
         self.fell = self.off = False
+
+    def blink(self, at: float) -> None:
+        """Note an event that the port is up, of an outage that no sample saw."""
+        if not self.downs.are_open:
+            return
+        if self.went_down_at is not None:
+            seconds = max(at - self.went_down_at, 0.0)
+            self._end_outage(at, seconds)
+            self.downtime += seconds
+        self.downs.close(at)
+        self.went_down_at = None
 
     def interrupt(self) -> None:
         """Forget what is going on: the device went away or the node booted."""
@@ -194,6 +203,11 @@ class Track:
         self.episode = monotonic(saved.episode)
         self.flaps, self.downtime = saved.flaps, saved.downtime
         self.last_down = saved.last_down
+
+    def _end_outage(self, at: float, seconds: float) -> None:
+        self.outages.append(PastOutage(at, seconds))
+        self.untold_seconds = (self.untold_seconds or 0.0) + seconds
+        self.is_new = True
 
     def _guess(self, low: float, high: float) -> float:
         told = self.went_down_at

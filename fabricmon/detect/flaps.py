@@ -190,8 +190,8 @@ class Flaps:
                 self._sign(track, Sign("event", event.at, event.at), proof, view)
         elif event.up:
             track.carrier = True
-            if track.info.link_layer is LinkLayer.ETHERNET:
-                track.downs.close(event.at)
+            if track.info.link_layer is LinkLayer.ETHERNET and not track.fell:
+                track.blink(event.at)  # else the next sample tells when it was up
 
     def _note_switched_off(self, netdevs: tuple[NetdevStatus, ...]) -> None:
         """Note an Ethernet port that someone took down: its carrier gives EINVAL."""

@@ -55,7 +55,7 @@ class LinkErrors:
     """Finds links that damage what they carry, and links that retrain."""
 
     name = "link_errors"
-    kinds = ("link_errors", "link_unstable")
+    kinds: tuple[str, ...] = ("link_errors", "link_unstable")
 
     def __init__(self, config: Config) -> None:
         """Take the thresholds from ``config.link_errors``."""

@@ -204,7 +204,8 @@ class LinkRate:
         unit, info = level.unit, port.info
         configured = info.expected_rate_gbps if unit == "Gb/s" else info.expected_width
         if configured is not None:
-            return Level(configured, unit, "configured")
+            why = "configured" if info.is_rate_configured else "its peers"
+            return Level(configured, unit, why)
         usual = _usual(level, info, view)
         best = link.best.get(unit)
         if best is not None and link.boot_id != boot_id and usual == level.value:

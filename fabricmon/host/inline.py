@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from fabricmon.errors import FabricmonError
 from fabricmon.host.replay import ReplayHost
 from fabricmon.lanes import InFlight
 from fabricmon.model import Job, Outcome, Record
@@ -95,6 +96,8 @@ class InlineReader:
     def _run(self, job: Job, started: float, ended: float) -> Outcome:
         try:
             records = self._poll(job)
+        except FabricmonError as error:
+            return Outcome(job, started, ended, error=str(error))
         except Exception as error:  # noqa: BLE001 -- every job has an outcome
             text = f"{type(error).__name__}: {error}"
             return Outcome(job, started, ended, error=text)

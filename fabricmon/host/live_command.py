@@ -97,8 +97,8 @@ class Commands:
                 self._abandonments += 1
                 self._abandoned.append(process)
         killed = status == -signal.SIGKILL
-        kept = (bytes(output.kept) for output in outputs)
-        return CommandOutput(*kept, None if killed else status)
+        stdout, stderr = (bytes(output.kept) for output in outputs)
+        return CommandOutput(stdout, stderr, None if killed else status)
 
 
 class _Output:

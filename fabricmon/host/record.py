@@ -64,15 +64,14 @@ class RecordingHost:
             boot_id=inner.boot_id(),
             start=self._wall,
             config=None if config is None else dict(config),
+            tells_links=inner.tells_links,
         )
         try:
             self._writer = TraceWriter(path, header)
         except OSError as error:
             reason = f"cannot be written: {error.strerror or error}"
             raise TraceError(reason, path=self._path) from None
-        self._transcript = Transcript(
-            header.boot_id, inner.target, self._writer.write
-        )
+        self._transcript = Transcript(header.boot_id, inner.target, self._writer.write)
 
     @property
     def error(self) -> str | None:

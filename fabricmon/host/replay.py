@@ -147,7 +147,8 @@ class ReplayHost:
         boots = self._node.boots
         while self.next_record <= due:
             self.advance(self.next_record)
-            happened = self._node.has_link_events or self._gap is not None
+            told = self._node.has_link_events and self.tells_links
+            happened = told or self._gap is not None
             if happened or self._node.boots != boots:
                 return
         self.advance(min(due, self.end))
@@ -195,8 +196,8 @@ class ReplayHost:
 
     @property
     def tells_links(self) -> bool:
-        """Link events are derived from the files of the network devices."""
-        return True
+        """Whether link events are derived from the files of the network devices."""
+        return self.header.tells_links
 
     def monotonic(self) -> float:
         """Seconds since the start of the trace."""
@@ -246,6 +247,8 @@ class ReplayHost:
     def link_events(self) -> tuple[LinkEvent, ...]:
         """Changes of network devices since the last call."""
         events = self._node.link_events(self._now)
+        if not self.tells_links:
+            return ()
         if self._is_charging:
             self._fetched_events += events
         return events

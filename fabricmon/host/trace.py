@@ -39,7 +39,8 @@ class TraceProblem:
 class Header(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Line 1. ``start`` is the wall time of t = 0 in Unix seconds.
 
-    ``topology`` and ``config`` are as their own readers take them.
+    ``topology`` and ``config`` are as their own readers take them. Where
+    ``tells_links`` is false, no link events reached the agent (a container).
     """
 
     node: str
@@ -48,6 +49,7 @@ class Header(Struct, frozen=True, kw_only=True, omit_defaults=True):
     topology: dict[str, Any] | None = None
     config: dict[str, Any] | None = None
     peers: dict[str, str] = {}
+    tells_links: bool = True
 
 
 class Ramp(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

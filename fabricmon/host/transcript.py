@@ -201,18 +201,19 @@ class Transcript:
     def _put_file_in_the_way(self, path: str, at: float) -> None:
         """Let the last name on the way that is there on the node be a file."""
         nowhere = self._lead(path, at)
-        errors: dict[str, str] = {}
         if nowhere is None:
             place = self._tree.place(path)
-        else:
-            place = nowhere.rpartition("/")[0]
-            error = self._tree.error(place)
-            errors = {} if error is None else {place: error.errno}
-        if place:
             deleted = [place] if self._tree.is_folder(place) else []
-            self._put(TraceRecord(t=at, deleted=deleted, set={place: ""}, err=errors))
-        else:  # a link that leads through a file
-            self._put(TraceRecord(t=at, err={path: _NO_FOLDER.errno}))
+            self._put(TraceRecord(t=at, deleted=deleted, set={place: ""}))
+            return
+        place = nowhere.rpartition("/")[0]
+        if self._tree.is_folder(place):  # so a link leads through a file
+            error = {nowhere: _NO_FOLDER.errno}
+            self._put(TraceRecord(t=at, deleted=[nowhere], err=error))
+            return
+        known = self._tree.error(place)
+        error = {} if known in {None, _ABSENT} else {place: known.errno}
+        self._put(TraceRecord(t=at, set={place: ""}, err=error))
 
     def _put_circle(self, path: str, at: float) -> None:
         """Let the first name that leads nowhere on the node be a link to itself."""
@@ -224,21 +225,22 @@ class Transcript:
         """Let a path lead nowhere; a name that was listed stays until it is not."""
         folder, _, name = path.rstrip("/").rpartition("/")
         folder = folder or "/"
-        self._lead(folder, at)
+        nowhere = self._lead(folder, at)
+        if nowhere is not None:
+            self._vanish(nowhere, at)
+            return
         if self._tree.file(folder) is not None:
             self._make_folder(folder, at)
-        names = self._tree.names(folder)
-        if not isinstance(names, tuple) or name not in names:
-            return
-        stays = self._tree.place(folder) in self._listed
-        self._put(
-            TraceRecord(
-                t=at,
-                deleted=[path],
-                dir=[folder] if names == (name,) else [],
-                err={path: _ABSENT.errno} if stays else {},
+        if self._tree.has(path):
+            stays = self._tree.place(folder) in self._listed
+            self._put(
+                TraceRecord(
+                    t=at,
+                    deleted=[path],
+                    dir=[folder] if self._tree.names(folder) == (name,) else [],
+                    err={path: _ABSENT.errno} if stays else {},
+                )
             )
-        )
 
     def _list(self, path: str, names: tuple[str, ...], at: float) -> None:
         self._make_folder(path, at)
@@ -273,14 +275,15 @@ class Transcript:
         self._lead(path, at)
         is_file = self._tree.file(path) is not None
         if is_file or not isinstance(self._tree.names(path), tuple):
-            deleted = [path] if is_file else []
-            self._put(TraceRecord(t=at, deleted=deleted, dir=[path]))
+            place = self._tree.place(path)
+            deleted = [place] if is_file else []
+            self._put(TraceRecord(t=at, deleted=deleted, dir=[place]))
 
     def _make_way(self, path: str, at: float) -> None:
         """Let a path be ready to become a file."""
         self._lead(path, at)
         if self._tree.is_folder(path):
-            self._put(TraceRecord(t=at, deleted=[path]))
+            self._put(TraceRecord(t=at, deleted=[self._tree.place(path)]))
 
     def _lead(self, path: str, at: float) -> str | None:
         """Let a path lead where it does on the node, link by link.
@@ -296,23 +299,32 @@ class Transcript:
                 place = place.rpartition("/")[0]
                 continue
             here = f"{place}/{name}"
-            is_last = index == len(names) - 1
             real = self._node_target(asked, at)
             if real is None:
                 nowhere = nowhere or here
-                real = here
-            if real != here and self._tree.target(here) != real:
-                link = {here: relpath(real, place or "/")}
-                self._put(TraceRecord(t=at, deleted=[here], link=link))
-            elif real == here and self._is_in_the_way(here, is_last=is_last):
-                self._put(TraceRecord(t=at, deleted=[here]))
-            place = "" if real == "/" else real
+            self._lead_on(here, real, at)
+            place = here if real is None else real.rstrip("/")
+            if index < len(names) - 1:
+                self._let_pass(place, at, is_there=real is not None)
         return nowhere
 
-    def _is_in_the_way(self, here: str, *, is_last: bool) -> bool:
-        if self._tree.is_link(here):
-            return True
-        return not is_last and self._tree.file(here) is not None
+    def _lead_on(self, here: str, real: str | None, at: float) -> None:
+        """Let one name be the link that it is on the node, or none."""
+        if real is not None and real != here:
+            if self._tree.target(here) != real:
+                self._lead(real, at)
+                link = {here: relpath(real, here.rpartition("/")[0] or "/")}
+                self._put(TraceRecord(t=at, deleted=[here], link=link))
+        elif self._tree.is_link(here):
+            error = {} if real is None else {here: NEVER_READ}
+            self._put(TraceRecord(t=at, deleted=[here], err=error))
+
+    def _let_pass(self, place: str, at: float, *, is_there: bool) -> None:
+        """Let no file lie where the way leads on."""
+        file = self._tree.file(place)
+        if file is not None and not file.bare:
+            folder = [place] if is_there else []
+            self._put(TraceRecord(t=at, deleted=[place], dir=folder))
 
     def _node_target(self, path: str, at: float) -> str | None:
         """Ask the node, once for all files of a burst."""

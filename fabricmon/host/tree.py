@@ -18,6 +18,7 @@ from fabricmon.host.tree_links import MAX_PATH, Links
 _ABSENT = ReadError("ENOENT")
 _IS_FOLDER = ReadError("EISDIR")
 _NO_FOLDER = ReadError("ENOTDIR")
+_NOWHERE = frozenset({"ELOOP", "ENAMETOOLONG", "ENOENT", "ENOTDIR"})
 _ROOT = ""
 
 
@@ -62,6 +63,13 @@ class File:
         if self.content is None and self.motion is not None:
             return self.motion.text(now)
         return self.content or b""
+
+    def way(self) -> ReadError:
+        """Return the error of a path that leads on from here."""
+        error = self.content
+        if isinstance(error, ReadError) and error.errno in _NOWHERE:
+            return error
+        return _ABSENT if self.bare else _NO_FOLDER
 
     def hold(self, content: bytes) -> None:
         """Hold exactly this from now on."""
@@ -134,8 +142,11 @@ class Tree:
         if isinstance(place, ReadError):
             return None
         file = self._files.get(place)
-        is_there = place in self._folders if file is None else file.content != _ABSENT
-        return (place or "/") if is_there else None
+        if file is None:
+            return (place or "/") if place in self._folders else None
+        error = file.content
+        nowhere = isinstance(error, ReadError) and error.errno in _NOWHERE
+        return None if nowhere else place
 
     def place(self, path: str) -> str:
         """Return where a path leads, itself where it leads nowhere; a key."""
@@ -149,6 +160,14 @@ class Tree:
     def is_folder(self, path: str) -> bool:
         """Tell whether a path leads to a folder."""
         return self.place(path) in self._folders
+
+    def has(self, path: str) -> bool:
+        """Tell whether the last name of a path is there, if only as a link."""
+        place = self._links.own(path)
+        if isinstance(place, ReadError):
+            return False
+        at = (self._files.get(place), self._links.at(place), self._folders.get(place))
+        return at != (None, None, None)
 
     def is_link(self, path: str) -> bool:
         """Tell whether the last name of a path is a link itself."""
@@ -169,7 +188,7 @@ class Tree:
             place = place.rpartition("/")[0]
             file = self._files.get(place)
             if file is not None:
-                return _ABSENT if file.bare else _NO_FOLDER
+                return file.way()
         return _ABSENT
 
     def apply(self, record: TraceRecord) -> list[str]:
@@ -326,14 +345,17 @@ class Tree:
             self._folders[folder] = set()
 
     def _drop_name(self, place: str) -> None:
-        """Take a name out of its folder, and folders that are empty then."""
+        """Take a name out of its folder, and folders that are empty then.
+
+        Of one that cannot be listed nobody knows that it is empty: it stays.
+        """
         while place:
             folder, _, name = place.rpartition("/")
             names = self._folders.get(folder)
             if names is None:
                 return
             names.discard(name)
-            if names or folder in self._kept:
+            if names or folder in self._kept or folder in self._errors:
                 return
             del self._folders[folder]
             place = folder

@@ -42,11 +42,12 @@ def poll(host: Host, target: Target, config: Config) -> tuple[Record, ...]:
     if isinstance(entries, ReadError):
         return (_failure(name, "", entries.errno, "the device cannot be opened"),)
     names = host.names(f"{device_folder(name)}/ports")
-    hca = _describe(host, name, _numbers(names), config)
+    failures: list[ReadFailure] = []
+    hca = _describe(host, name, _numbers(names), config, failures)
     if isinstance(names, ReadError):
         message = "the device has no ports: its driver is not ready or failed"
-        return hca, _failure(name, "ports", names.errno, message)
-    return (hca,)
+        failures.append(_failure(name, "ports", names.errno, message))
+    return (hca, *failures)
 
 
 def _failure(name: str, file: str, errno: str, message: str) -> ReadFailure:
@@ -61,7 +62,13 @@ def _numbers(names: tuple[str, ...] | ReadError) -> tuple[int, ...]:
     return tuple(sorted(number for number in numbers if number))[:MAX_PORTS]
 
 
-def _describe(host: Host, name: str, numbers: tuple[int, ...], config: Config) -> Hca:
+def _describe(
+    host: Host,
+    name: str,
+    numbers: tuple[int, ...],
+    config: Config,
+    failures: list[ReadFailure],
+) -> Hca:
     folder = device_folder(name)
     attributes = Attributes(host)
     function = find_function(host, name, attributes)
@@ -74,9 +81,15 @@ def _describe(host: Host, name: str, numbers: tuple[int, ...], config: Config) -
             for number in numbers
         )
         planner = Planner(
-            host, function.driver, config.devices.generic_counters, attributes.absent
+            host=host,
+            driver=function.driver,
+            generic_limit=config.devices.generic_counters,
+            absent=attributes.absent,
+            device=name,
+            is_software=function.pci_path is None,
         )
         plans = tuple(_plans(planner, name, function, ports, config))
+        failures += planner.failures
     return Hca(
         name=name,
         node_guid=_guid(attributes.text(folder, "node_guid")),

@@ -44,7 +44,7 @@ def _status(host: Host, port: PortId, netdev: str) -> NetdevStatus:
 
 
 def _text(host: Host, netdev: str, file: str, absent: list[Absence]) -> str | None:
-    raw = host.read(f"{net_folder(netdev)}/{file}")
+    (raw,) = host.read_many((f"{net_folder(netdev)}/{file}",))
     if isinstance(raw, ReadError):
         absent.append(Absence(file, raw.errno))
         return None

@@ -8,16 +8,26 @@ is ``clear_counters``, whose write clears.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fabricmon import catalogue
 from fabricmon.catalogue import CounterKind, CounterSpec, Directory, Group
 from fabricmon.host.protocol import Host, ReadError
-from fabricmon.model import Absence, GroupedPlan, HcaPort, PortId, ReadPlan
+from fabricmon.model import (
+    Absence,
+    GroupedPlan,
+    HcaPort,
+    PortId,
+    ReadFailure,
+    ReadPlan,
+)
 from fabricmon.sources.function import Function
 from fabricmon.sources.paths import device_folder, net_folder, port_folder
 
 AER_PREFIX = "aer_dev_"
+
+_SINGLE = frozenset({Directory.COUNTERS, Directory.COUNTERS_EXT})
+"""Folders in which each file costs a firmware command of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +40,19 @@ class _Row:
 
 @dataclass(slots=True)
 class Planner:
-    """Makes the read plans of one device. ``generic_limit`` is per port."""
+    """Makes the read plans of one device. ``generic_limit`` is per port.
+
+    ``failures`` are the folders of counters that exist and cannot be listed. Files of
+    a device of software (rxe, siw) cost no firmware commands: it has none.
+    """
 
     host: Host
     driver: str | None
     generic_limit: int
     absent: list[Absence]
+    device: str = ""
+    is_software: bool = False
+    failures: list[ReadFailure] = field(default_factory=list)
 
     def of_port(self, port: PortId) -> Iterator[GroupedPlan]:
         """Yield the plans of a port's own files."""
@@ -47,12 +64,11 @@ class Planner:
             *self._rows(f"{folder}/counters_ext", Directory.COUNTERS_EXT, limit),
             *self._rows(f"{folder}/counters", Directory.COUNTERS, limit),
         ]
-        hardware = self._rows(f"{folder}/hw_counters", Directory.HW_COUNTERS, limit)
-        traffic = [row for row in rows if row.spec.group is Group.TRAFFIC]
-        errors = [row for row in rows if row.spec.group is not Group.TRAFFIC]
-        yield from _plan(Group.ERRORS, port, errors, len(errors))
-        yield from _plan(Group.TRAFFIC, port, traffic, len(traffic))
-        yield from _plan(Group.HARDWARE, port, hardware, 1)
+        rows += self._rows(f"{folder}/hw_counters", Directory.HW_COUNTERS, limit)
+        # A file is in one plan only: two rhythms would be two pasts of one counter.
+        for group in (Group.OUTAGES, Group.ERRORS, Group.TRAFFIC, Group.HARDWARE):
+            chosen = [row for row in rows if row.spec.group is group]
+            yield from _plan(group, port, chosen, self._cost(chosen))
         if limit.dropped:
             reason = f"{limit.dropped} unknown counters above devices.generic_counters"
             self.absent.append(Absence(f"ports/{port.port}", reason))
@@ -63,7 +79,7 @@ class Planner:
         folder = f"{device_folder(name)}/hw_counters"
         limit = _Limit(self.generic_limit)
         rows = self._rows(folder, Directory.DEVICE_HW_COUNTERS, limit)
-        yield from _plan(Group.HARDWARE, port, rows, 1)
+        yield from _plan(Group.HARDWARE, port, rows, self._cost(rows))
         if function.pci_path and function.address and not function.is_virtual:
             files = self._names(function.pci_path)
             tables = [file for file in files if file.startswith(AER_PREFIX)]
@@ -84,11 +100,21 @@ class Planner:
         ]
         yield from _plan(Group.NETDEV, port.id, rows, 0)
 
+    def _cost(self, rows: list[_Row]) -> int:
+        """Return the firmware commands of a burst: one for all of ``hw_counters``."""
+        if self.is_software:
+            return 0
+        single = sum(row.spec.directory in _SINGLE for row in rows)
+        return single + (single < len(rows))
+
     def _names(self, folder: str) -> tuple[str, ...]:
         names = self.host.names(folder)
         if isinstance(names, ReadError):
             if names.errno != "ENOENT":
                 self.absent.append(Absence(folder.rpartition("/")[2], names.errno))
+                message = "the folder cannot be listed: nothing in it is read"
+                failure = ReadFailure(self.device, None, folder, names.errno, message)
+                self.failures.append(failure)
             return ()
         return names
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fabricmon.config import Config
 from fabricmon.host.protocol import Host, ReadError
-from fabricmon.model import Absence, LinkStatus, PortId, Target
+from fabricmon.model import Absence, HcaPort, LinkStatus, PortId, Target
 from fabricmon.parse.sysfs import (
     parse_lid,
     parse_phys_state,
@@ -20,18 +20,25 @@ _DETAILS = ("state", "phys_state", "rate", "lid", "sm_lid")
 
 def poll(host: Host, target: Target, _config: Config) -> tuple[LinkStatus, ...]:
     """Read ``state`` of every port and nothing else."""
-    ports = target.hca.ports if target.hca else ()
-    return tuple(_state(host, port.id) for port in ports)
+    ports, cost = _ports(target)
+    return tuple(_state(host, port.id, cost) for port in ports)
 
 
 def poll_details(host: Host, target: Target, _config: Config) -> tuple[LinkStatus, ...]:
     """Read every file that describes the link: 25 firmware commands a port on mlx5."""
-    ports = target.hca.ports if target.hca else ()
-    return tuple(_details(host, port.id) for port in ports)
+    ports, cost = _ports(target)
+    return tuple(_details(host, port.id, cost) for port in ports)
 
 
-def _state(host: Host, port: PortId) -> LinkStatus:
-    raw = host.read(f"{port_folder(port)}/state", QUERY_PORT_READS)
+def _ports(target: Target) -> tuple[tuple[HcaPort, ...], int]:
+    """Return the ports and the firmware commands of a file; software has none."""
+    if target.hca is None:
+        return (), 0
+    return target.hca.ports, QUERY_PORT_READS if target.hca.pci_path else 0
+
+
+def _state(host: Host, port: PortId, cost: int) -> LinkStatus:
+    (raw,) = host.read_many((f"{port_folder(port)}/state",), cost)
     at = host.monotonic()
     if isinstance(raw, ReadError):
         absent = (Absence("state", raw.errno),)
@@ -39,10 +46,10 @@ def _state(host: Host, port: PortId) -> LinkStatus:
     return LinkStatus(port, at, parse_state(raw), complete=False)
 
 
-def _details(host: Host, port: PortId) -> LinkStatus:
+def _details(host: Host, port: PortId, cost: int) -> LinkStatus:
     folder = port_folder(port)
     paths = [f"{folder}/{file}" for file in _DETAILS]
-    raws = host.read_many(paths, QUERY_PORT_READS * len(_DETAILS))
+    raws = host.read_many(paths, cost * len(_DETAILS))
     at = host.monotonic()
     state, phys_state, rate, lid, sm_lid = (
         None if isinstance(raw, ReadError) else raw for raw in raws

@@ -112,6 +112,19 @@ class TestOneFlap:
             ("port_flap", "open"),
         ]
 
+    def test_steps_of_a_counter_add_up(self) -> None:
+        """A link that bounced twice while it was down shows the sum as evidence."""
+        made = node()
+        made.down(3)
+        made.run(5)
+        made.grow(pid(3), link_downed=1)
+        made.run(5)
+        made.up(3)
+        made.run(5)
+        evidence = made.open_of("port_flap").finding.evidence
+        (counted,) = (item for item in evidence if item.signal == "link_downed")
+        assert (counted.value, counted.window_seconds) == (2, 10)
+
     def test_a_dead_port_is_no_flap(self) -> None:
         """What does not come back is down, however often it counted."""
         made = node()
@@ -142,6 +155,34 @@ class TestOneFlap:
 
 
 class TestWhatTells:
+    def test_events_measure_what_no_sample_saw(self) -> None:
+        """The kernel told of down and up between two polls, to the millisecond."""
+        made = node(infos=ROCE)
+        made.events = (
+            LinkEvent(made.now + 1, "eth3", up=False),
+            LinkEvent(made.now + 1.25, "eth3", up=True),
+        )
+        made.grow(made.rail(3), carrier_down_count=1)
+        made.run(5)
+        finding = made.open_of("port_flap").finding
+        evidence = {item.signal: item.value for item in finding.evidence}
+        assert evidence["outage_seconds"] == pytest.approx(0.25, abs=0.06)
+        assert made.past(3).flaps == 1
+        made.run(30)
+        assert made.past(3).flaps == 1
+
+    def test_events_measure_an_outage_that_samples_saw(self) -> None:
+        """The sample after the event tells that it is over, the event since when."""
+        made = node(infos=ROCE)
+        made.events = (LinkEvent(made.now + 0.5, "eth3", up=False),)
+        made.down(3)
+        made.run(5)
+        made.events = (LinkEvent(made.now + 0.5, "eth3", up=True),)
+        made.up(3)
+        made.run(5)
+        assert made.past(3).flaps == 1
+        assert "between polls" not in made.open_of("port_flap").finding.summary
+
     def test_saturated_counter_is_replaced_by_the_carrier(self) -> None:
         """`link_downed` stands at 255; the interface still counts (N05 and F06)."""
         made = Node(LinkState, Flaps, begin=False)
@@ -328,6 +369,17 @@ class TestQuiet:
         made.run(10)
         made.up(3)
         made.interface(3, "up", carrier=True)
+        made.run(30)
+        assert made.open_of("port_flap").finding.severity is Severity.INFO
+
+    def test_an_interface_that_left_took_the_link_with_it(self) -> None:
+        """A port whose interface moves to a pod is down until the pod uses it (N49)."""
+        made = node(infos=ROCE)
+        made.down(3, PhysState.DISABLED)
+        made.run(5)
+        made.events = (LinkEvent(made.now + 1, "eth3", up=None, gone=True),)
+        made.run(10)
+        made.up(3)
         made.run(30)
         assert made.open_of("port_flap").finding.severity is Severity.INFO
 

@@ -465,6 +465,15 @@ class TestNotActive:
         finding = made.open_of("port_not_active").finding
         assert (finding.severity, finding.action) == (Severity.WARNING, Action.INSPECT)
 
+    def test_a_management_port_in_init(self) -> None:
+        """It is noted, and a ticket when it lasts."""
+        made = node(infos=(port("mlx5_8", role=Role.MANAGEMENT),))
+        made.link(PortState.INIT)
+        made.run(40)
+        assert made.open_of("port_not_active").finding.severity is Severity.INFO
+        made.run(120)
+        assert made.open_of("port_not_active").finding.action is Action.INSPECT
+
     def test_a_dead_port_that_trains_changes_its_story(self) -> None:
         """A port that was down and hangs in INIT is down until that is certain."""
         made = node()

@@ -65,11 +65,19 @@ class TestExpectation:
 
     def test_configuration(self) -> None:
         """What is configured counts without any history or peer."""
-        infos = (replace(RAILS[0], expected_rate_gbps=400.0),)
-        made = Node(LinkRate, files=(), infos=infos, begin=False)
+        wanted = replace(RAILS[0], expected_rate_gbps=400.0, is_rate_configured=True)
+        made = Node(LinkRate, files=(), infos=(wanted,), begin=False)
         slow(made, 0)
         made.run(30)
         assert made.open_of("rate_degraded").finding.evidence[3].value == "configured"
+
+    def test_expectation_of_its_peers(self) -> None:
+        """What equal ports run at is not called configured."""
+        usual = replace(RAILS[0], expected_rate_gbps=400.0)
+        made = Node(LinkRate, files=(), infos=(usual,), begin=False)
+        slow(made, 0)
+        made.run(30)
+        assert made.open_of("rate_degraded").finding.evidence[3].value == "its peers"
 
     def test_configuration_wins_over_history(self) -> None:
         """A link that is meant to be slow now is not held against its past."""

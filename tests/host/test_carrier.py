@@ -11,7 +11,7 @@ NET = "/sys/class/net"
 DEVICE = "/sys/devices/0000:1a:00.0/net/eth0"
 
 
-class Netdevs:
+class _Netdevs:
     """A tree and what its watch makes of each record."""
 
     def __init__(self, **first: Any) -> None:
@@ -27,13 +27,13 @@ class Netdevs:
     def look(self, t: float) -> list[LinkEvent]:
         return self._watch.look(t)
 
-    @property
-    def is_moving(self) -> bool:
+    def moves(self) -> bool:
         return self._watch.is_moving
 
 
-def one(**files: str) -> Netdevs:
-    return Netdevs(
+def one(**files: str) -> _Netdevs:
+    """Watch one device whose files hold this."""
+    return _Netdevs(
         link={f"{NET}/eth0": "../../devices/0000:1a:00.0/net/eth0"},
         set={f"{DEVICE}/{name}": f"{text}\n" for name, text in files.items()},
     )
@@ -101,15 +101,15 @@ class TestCounters:
     def test_moving_counter(self) -> None:
         """Its steps are seen when someone looks, and only while it moves."""
         netdevs = one(carrier="1", carrier_changes="2")
-        assert not netdevs.is_moving
+        assert netdevs.moves() is False
         ramp = {f"{DEVICE}/carrier_changes": Ramp(2, 0.5)}
         assert netdevs.change(10, ramp=ramp) == []
-        assert netdevs.is_moving
+        assert netdevs.moves() is True
         assert netdevs.look(11) == []
         assert netdevs.look(12) == [LinkEvent(12, "eth0", up=True)]
         assert netdevs.look(12) == []
         netdevs.change(13, set={f"{DEVICE}/carrier_changes": "3\n"})
-        assert not netdevs.is_moving
+        assert netdevs.moves() is False
 
 
 class TestDevices:
@@ -136,5 +136,5 @@ class TestDevices:
 
     def test_device_that_says_nothing(self) -> None:
         """Neither up nor down is unknown."""
-        netdevs = Netdevs(dir=[NET])
+        netdevs = _Netdevs(dir=[NET])
         assert netdevs.change(1, dir=[f"{NET}/ib0"]) == [LinkEvent(1, "ib0", up=None)]

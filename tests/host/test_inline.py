@@ -4,21 +4,23 @@ from pathlib import Path
 
 import pytest
 
+from fabricmon.errors import HostError
 from fabricmon.host.inline import InlineReader
 from fabricmon.host.protocol import ReadError
 from fabricmon.host.replay import ReplayHost
 from fabricmon.lanes import InFlight
-from fabricmon.model import Job, LinkEvent, Outcome, Record, ReadFailure
+from fabricmon.model import Job, LinkEvent, Outcome, ReadFailure, Record
 from tests.traces import Json, replay
 
 HCA0, HCA1, NODE = "device:mlx5_0", "device:mlx5_1", "node"
 
 
 def job(source: str, lane: str = HCA0) -> Job:
+    """Return a job; its unit is its lane."""
     return Job(source, lane, lane)
 
 
-class Reader:
+class _Reader:
     """A reader whose jobs read the file named as their source and tell its content."""
 
     def __init__(self, host: ReplayHost) -> None:
@@ -34,6 +36,8 @@ class Reader:
             return ()
         if job.source == "broken":
             raise ValueError("no such key")
+        if job.source == "refused":
+            raise HostError("cannot be asked", path="/a", errno="EIO")
         content = self.host.read(job.source, 5)
         text = content.errno if isinstance(content, ReadError) else content.decode()
         return (ReadFailure(job.unit, None, job.source, None, text),)
@@ -57,17 +61,17 @@ def _text(outcome: Outcome) -> str:
 
 
 FILES = {"/a": "a", "/b": "b", "/c": "c"}
-Make = Callable[..., Reader]
+Make = Callable[..., _Reader]
 
 
 @pytest.fixture(name="reader")
-def _reader(tmp_path: Path) -> Iterator[Make]:
+def _start(tmp_path: Path) -> Iterator[Make]:
     """Read a node with some files, and what the records make of it."""
     with ExitStack() as stack:
 
-        def make(*records: Json) -> Reader:
+        def make(*records: Json) -> _Reader:
             lines = ({"t": 0, "set": FILES}, *records, {"t": 1000})
-            return Reader(stack.enter_context(closing(replay(tmp_path, *lines))))
+            return _Reader(stack.enter_context(closing(replay(tmp_path, *lines))))
 
         yield make
 
@@ -93,9 +97,10 @@ class TestAtOnce:
     def test_flaw_is_an_outcome(self, reader: Make) -> None:
         """A poll that raises ends with an error and stops nothing else."""
         made = reader()
-        made.submit(job("broken"), job("/a"))
-        broken, sound = made.reader.collect(0)
+        made.submit(job("broken"), job("refused"), job("/a"))
+        broken, refused, sound = made.reader.collect(0)
         assert (broken.records, broken.error) == ((), "ValueError: no such key")
+        assert refused.error == "/a: cannot be asked (EIO)"
         assert sound.error is None
 
 

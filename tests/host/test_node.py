@@ -12,12 +12,14 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def node(**first: Any) -> Node:
+    """Make a node of one record at t = 0."""
     made = Node("b1")
     change(made, 0, **first)
     return made
 
 
 def change(changed: Node, t: float, **changes: Any) -> None:
+    """Apply a record that can be used whole."""
     assert changed.apply(TraceRecord(t=t, **changes)) == []
 
 
@@ -85,7 +87,9 @@ class TestBoot:
     def test_reboot_forgets_what_nobody_fetched(self) -> None:
         """Kernel log and link events start anew with the kernel."""
         made = node(kmsg=["old"], set={"/sys/class/net/e/carrier": "1\n"})
-        change(made, 5, boot_id="b2", kmsg=["new"], set={"/sys/class/net/e/carrier": "0"})
+        change(
+            made, 5, boot_id="b2", kmsg=["new"], set={"/sys/class/net/e/carrier": "0"}
+        )
         assert made.kernel_log() == (KernelLine(5, "new"),)
         assert made.link_events(5) == ()
 
@@ -135,7 +139,7 @@ class TestStatistics:
     def test_impossible_numbers(self) -> None:
         """They are refused, one by one."""
         made = node()
-        figures = {"a": 1 << 70, "b": Ramp(0, 1e300), "c": 1}
+        figures: dict[str, int | Ramp] = {"a": 1 << 70, "b": Ramp(0, 1e300), "c": 1}
         assert len(made.apply(TraceRecord(t=0, ethtool={"e": figures}))) == 2
         assert made.statistics.read("e", 1e6) == (Statistic("c", 1),)
 
@@ -272,9 +276,14 @@ class TestRest:
         made = node(
             dcb={"e": Bridging(pfc_enabled=(3,))}, devlink={"p": {"fw": "healthy"}}
         )
-        change(made, 1, dcb={"e": Bridging(ecn={"a": 1})}, devlink={"p": {"tx": "error"}})
+        change(
+            made, 1, dcb={"e": Bridging(ecn={"a": 1})}, devlink={"p": {"tx": "error"}}
+        )
         assert made.bridging("e") == Bridging((3,), {"a": 1})
-        assert made.reporters("p") == (Reporter("fw", "healthy"), Reporter("tx", "error"))
+        assert made.reporters("p") == (
+            Reporter("fw", "healthy"),
+            Reporter("tx", "error"),
+        )
         change(made, 2, devlink={"p": None})
         assert made.reporters("p") == ()
 

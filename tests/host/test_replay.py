@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from math import inf
 from pathlib import Path
@@ -8,8 +8,10 @@ import pytest
 from fabricmon.host.protocol import CommandOutput, Host, ReadError, Statistic
 from fabricmon.host.replay import Gap, ReplayHost, Wake
 from fabricmon.host.trace import Bridging, Module
+from fabricmon.host.trace_read import TraceReader
 from fabricmon.model import LinkEvent
-from tests.traces import START, Json, replay
+from tests.manifest import SYSFS
+from tests.traces import HEADER, START, Json, of_manifest, replay, write
 
 CARRIER = "/sys/class/net/eth0/carrier"
 Replay = Callable[..., ReplayHost]
@@ -120,7 +122,7 @@ class TestAnswers:
                 "t": 0,
                 "ethtool": {"eth0": {"rx": [1, 1]}},
                 "kmsg": ["x"],
-                "append": {"/log": "line\n"},
+                "append": {"/log": "0123\n"},
                 "module": {"mlx5_0/1": {"vendor": "V"}},
                 "dcb": {"eth0": {"pfc_enabled": [3]}},
                 "devlink": {"0000:1a:00.0": {"fw": "error"}},
@@ -130,7 +132,7 @@ class TestAnswers:
         assert host.statistics("eth0") == (Statistic("rx", 5),)
         assert [line.text for line in host.kernel_log()] == ["x"]
         assert [log.path for log in host.logs()] == ["/log"]
-        assert host.read_log("/log", 1, 3) == b"ine"
+        assert host.read_log("/log", 1, 3) == b"123"
         assert host.module("mlx5_0/1") == Module(vendor="V")
         assert host.dcb("eth0") == Bridging(pfc_enabled=(3,))
         assert [each.state for each in host.devlink("0000:1a:00.0")] == ["error"]
@@ -139,10 +141,23 @@ class TestAnswers:
 class TestLinkEvents:
     def test_start_is_no_event(self, of: Replay) -> None:
         """Whoever starts looks at every link; then come changes, at the record's time."""
-        host = of({"t": 0, "set": {CARRIER: "1\n"}}, {"t": 2.5, "set": {CARRIER: "0\n"}})
+        host = of(
+            {"t": 0, "set": {CARRIER: "1\n"}}, {"t": 2.5, "set": {CARRIER: "0\n"}}
+        )
         assert host.link_events() == ()
         host.advance(4)
         assert host.link_events() == (LinkEvent(2.5, "eth0", up=False),)
+        assert host.link_events() == ()
+
+    def test_node_that_tells_none(self, tmp_path: Path) -> None:
+        """A container that cannot listen was recorded: it hears nothing here, either."""
+        records = [{"t": 0, "set": {CARRIER: "1"}}, {"t": 3, "set": {CARRIER: "0"}}]
+        header = {**HEADER, "tells_links": False}
+        host = replay(tmp_path, *records, header=header)
+        assert not host.tells_links
+        assert _Clockwork(host, 10).times() == [0, 3]
+        host = replay(tmp_path, *records, {"t": 9}, header=header)
+        assert _Clockwork(host, 10).times() == [0, 9]
         assert host.link_events() == ()
 
     def test_moving_counter(self, of: Replay) -> None:
@@ -156,10 +171,12 @@ class TestLinkEvents:
         assert host.link_events() == (LinkEvent(10, "eth0", up=True),)
 
 
-class Clockwork:
+class _Clockwork:
     """An agent that polls every ``period`` seconds and notes when it is woken."""
 
-    def __init__(self, host: ReplayHost, period: float, hang: float | None = None) -> None:
+    def __init__(
+        self, host: ReplayHost, period: float, hang: float | None = None
+    ) -> None:
         self._host = host
         self._period = period
         self._due = 0.0
@@ -184,12 +201,12 @@ class Clockwork:
 class TestMoments:
     def test_due_times_until_the_end(self, of: Replay) -> None:
         """The agent looks when something is due and a last time at the end."""
-        assert Clockwork(of({"t": 25}), 10).times() == [0, 10, 20, 25]
-        assert Clockwork(of({"t": 20}), 10).times() == [0, 10, 20]
+        assert _Clockwork(of({"t": 25}), 10).times() == [0, 10, 20, 25]
+        assert _Clockwork(of({"t": 20}), 10).times() == [0, 10, 20]
 
     def test_trace_that_ends_at_zero(self, of: Replay) -> None:
         """There is one moment, and the agent sees it."""
-        assert Clockwork(of(), 10).times() == [0]
+        assert _Clockwork(of(), 10).times() == [0]
 
     def test_everything_due_at_the_end_is_done(self, of: Replay) -> None:
         """Also what becomes due in the last moment."""
@@ -201,18 +218,20 @@ class TestMoments:
     def test_records_alone_wake_nobody(self, of: Replay) -> None:
         """Counters move unseen until the next poll."""
         records = [{"t": t / 10, "set": {"/a": str(t)}} for t in range(100)]
-        assert Clockwork(of(*records), 5).times() == [0, 5, 9.9]
+        assert _Clockwork(of(*records), 5).times() == [0, 5, 9.9]
 
     def test_link_event_wakes(self, of: Replay) -> None:
         """As the kernel wakes a live agent."""
         host = of(
-            {"t": 0, "set": {CARRIER: "1\n"}}, {"t": 3, "set": {CARRIER: "0"}}, {"t": 12}
+            {"t": 0, "set": {CARRIER: "1\n"}},
+            {"t": 3, "set": {CARRIER: "0"}},
+            {"t": 12},
         )
-        assert Clockwork(host, 10).times() == [0, 3, 10, 12]
+        assert _Clockwork(host, 10).times() == [0, 3, 10, 12]
 
     def test_end_of_a_hang_wakes(self, of: Replay) -> None:
         """At exactly that time."""
-        assert Clockwork(of({"t": 12}), 10, hang=4.25).times() == [0, 4.25, 10, 12]
+        assert _Clockwork(of({"t": 12}), 10, hang=4.25).times() == [0, 4.25, 10, 12]
 
 
 class TestGaps:
@@ -221,7 +240,7 @@ class TestGaps:
         """It sees nothing of the time between, and then what holds at its end."""
         gap = {"t": 10, "gap": 35, **({"restart": True} if restart else {})}
         host = of(gap, {"t": 20, "set": {"/a": "1"}}, {"t": 60})
-        wakes = Clockwork(host, 10).run()
+        wakes = _Clockwork(host, 10).run()
         assert [wake.now for wake in wakes] == [0, 45, 50, 60]
         assert wakes[1] == Wake(45, Gap(10, 45, restart))
         assert wakes[1].restarted is restart
@@ -230,35 +249,35 @@ class TestGaps:
 
     def test_until_the_end(self, of: Replay) -> None:
         """A gap that reaches the end: the node stayed silent."""
-        assert Clockwork(of({"t": 10, "gap": 50}, {"t": 60}), 10).times() == [0]
-        assert Clockwork(of({"t": 15, "gap": 500}), 10).times() == [0, 10]
+        assert _Clockwork(of({"t": 10, "gap": 50}, {"t": 60}), 10).times() == [0]
+        assert _Clockwork(of({"t": 15, "gap": 500}), 10).times() == [0, 10]
 
     def test_from_the_start(self, of: Replay) -> None:
         """The agent first runs when the gap is over."""
-        assert Clockwork(of({"t": 0, "gap": 5}, {"t": 12}), 10).times() == [5, 10, 12]
+        assert _Clockwork(of({"t": 0, "gap": 5}, {"t": 12}), 10).times() == [5, 10, 12]
 
     def test_gap_within_a_gap(self, of: Replay) -> None:
         """The later end counts, and one restart is enough."""
         host = of({"t": 1, "gap": 5}, {"t": 4, "gap": 10, "restart": True}, {"t": 20})
-        wakes = Clockwork(host, 100).run()
+        wakes = _Clockwork(host, 100).run()
         assert wakes[1] == Wake(14, Gap(1, 14, restart=True))
 
     def test_gap_right_after_a_gap(self, of: Replay) -> None:
         """Both are one."""
         host = of({"t": 1, "gap": 5}, {"t": 6, "gap": 5}, {"t": 20})
-        assert Clockwork(host, 100).run()[1] == Wake(11, Gap(1, 11, restart=False))
+        assert _Clockwork(host, 100).run()[1] == Wake(11, Gap(1, 11, restart=False))
 
     def test_reboot_inside(self, of: Replay) -> None:
         """It is a reboot, whether or not the record says restart."""
         host = of({"t": 10, "gap": 60}, {"t": 30, "boot_id": "b2"}, {"t": 90})
-        wake = Clockwork(host, 100).run()[1]
+        wake = _Clockwork(host, 100).run()[1]
         assert wake == Wake(70, Gap(10, 70, restart=False), rebooted=True)
         assert wake.restarted
         assert host.boot_id() == "b2"
 
     def test_reboot_without_gap(self, of: Replay) -> None:
         """The agent starts anew at that moment."""
-        wakes = Clockwork(of({"t": 30, "boot_id": "b2"}, {"t": 50}), 40).run()
+        wakes = _Clockwork(of({"t": 30, "boot_id": "b2"}, {"t": 50}), 40).run()
         assert [(wake.now, wake.restarted) for wake in wakes] == [
             (0, False),
             (30, True),
@@ -293,3 +312,50 @@ class TestGaps:
         moments = host.moments(lambda: inf, lambda: None)
         assert next(moments).now == 40
         assert host.link_events() == ()
+
+
+@pytest.mark.parametrize("case", ["sysfs-flap-pair", "sysfs-device-lost-pair"])
+def test_recorded_pair(tmp_path: Path, case: str) -> None:
+    """Two samples of a real node: the first at once, the second after its interval.
+
+    Counters that grew move evenly between; links and files that are gone are deleted.
+    """
+    seconds = 30.0
+    before = of_manifest(SYSFS / f"{case}.t0.manifest")
+    after = of_manifest(SYSFS / f"{case}.t1.manifest")
+    grown = {
+        path: [int(text), (int(after.set[path]) - int(text)) / seconds]
+        for path, text in before.set.items()
+        if text.strip().isdecimal() and int(after.set.get(path, "0")) > int(text)
+    }
+    then = {"link": after.link, "set": after.set, "err": after.err}
+    known = (*before.set, *before.link, *before.err)
+    gone = [path for path in known if all(path not in paths for paths in then.values())]
+    path = write(
+        tmp_path,
+        [
+            {"t": 0, "link": before.link, "set": before.set, "err": before.err},
+            {"t": 0, "ramp": grown},
+            {"t": seconds, **then, "del": gone},
+        ],
+    )
+    with closing(ReplayHost(TraceReader(path))) as host:
+        assert _texts(host, before.set) == before.set
+        host.advance(seconds / 2)
+        for counter, text in _texts(host, grown).items():
+            value, middle = grown[counter][0], int(text)
+            assert value < middle < int(after.set[counter]) or middle - value <= 1
+        host.advance(seconds)
+        assert _texts(host, after.set) == after.set
+        folder = "/sys/class/infiniband"
+        devices = [path for path in after.link if path.startswith(f"{folder}/")]
+        assert host.names(folder) == tuple(Path(path).name for path in sorted(devices))
+        assert host.problems == ()
+
+
+def _texts(host: ReplayHost, paths: Iterable[str]) -> dict[str, str]:
+    contents = {path: host.read(path) for path in paths}
+    return {
+        path: content.decode() if isinstance(content, bytes) else content.errno
+        for path, content in contents.items()
+    }

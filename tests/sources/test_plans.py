@@ -3,7 +3,7 @@ from fabricmon.config import Config, Devices
 from fabricmon.model import Absence, Hca, PortId, ReadPlan
 from fabricmon.sources.paths import RDMA_CLASS
 from tests.fake_host import FakeHost
-from tests.manifest import SYSFS
+from tests.manifest import RXE, SYSFS
 from tests.sources.mlx5_node import function_of, mlx5_node
 from tests.sources.polls import hca_of
 
@@ -30,8 +30,9 @@ class TestPlans:
         hca = hca_of(mlx5_node(1), "mlx5_0")
         costs = {each.group: each.plan.firmware_reads for each in hca.plans}
         assert costs == {
-            Group.ERRORS: 12,
-            Group.TRAFFIC: 9,
+            Group.OUTAGES: 1,
+            Group.ERRORS: 7,
+            Group.TRAFFIC: 13,
             Group.HARDWARE: 1,
             Group.NETDEV: 0,
         }
@@ -40,6 +41,34 @@ class TestPlans:
         """Whoever files a reading by its first spec files it right."""
         for each in hca_of(mlx5_node(1), "mlx5_0").plans:
             assert {spec.group for spec in each.plan.specs} == {each.group}
+
+    def test_no_file_is_in_two_plans(self) -> None:
+        """Two rhythms of one file would be two pasts of one counter."""
+        plans = [each.plan for each in hca_of(mlx5_node(1), "mlx5_0").plans]
+        paths = [path for plan in plans for path in plan.paths]
+        assert len(paths) == len(set(paths))
+
+    def test_what_remembers_outages_is_read_alone(self) -> None:
+        """A file a port: it may be read every second."""
+        plan = plan_of(hca_of(mlx5_node(1), "mlx5_0"), Group.OUTAGES)
+        assert [spec.file for spec in plan.specs] == ["link_downed"]
+
+    def test_what_remembers_outages_among_the_hardware_counters(self) -> None:
+        """It costs the burst that one of those files costs."""
+        host = mlx5_node(1)
+        host.put("/sys/bus/pci/drivers/hfi1/module", "")
+        host.remove(f"{function_of(0)}/driver")
+        host.link(f"{function_of(0)}/driver", "../../../../bus/pci/drivers/hfi1")
+        host.put(f"{RDMA_CLASS}/mlx5_0/ports/1/hw_counters/SwLinkDown", 0)
+        plan = plan_of(hca_of(host, "mlx5_0"), Group.OUTAGES)
+        assert [spec.file for spec in plan.specs] == ["link_downed", "SwLinkDown"]
+        assert plan.firmware_reads == 2
+
+    def test_software_costs_no_firmware_command(self) -> None:
+        """Soft-RoCE answers from memory: it has no PCI function."""
+        hca = hca_of(FakeHost(RXE / "before.manifest"), "rxe0")
+        assert {each.group for each in hca.plans} >= {Group.OUTAGES, Group.HARDWARE}
+        assert {each.plan.firmware_reads for each in hca.plans} == {0}
 
     def test_absent_folder_is_no_plan(self) -> None:
         """EFA has no `counters/`: nothing is planned, nothing failed."""

@@ -2,7 +2,7 @@ from fabricmon.model import Absence, LinkStatus, PortId, Target
 from fabricmon.parse.words import PhysState, PortState, Rate
 from fabricmon.sources.paths import RDMA_CLASS
 from tests.fake_host import FakeHost
-from tests.manifest import SYSFS
+from tests.manifest import RXE, SYSFS
 from tests.sources.mlx5_node import mlx5_node
 from tests.sources.polls import every, hca_of, only, poll
 
@@ -31,6 +31,13 @@ class TestState:
         host = mlx5_node(1)
         read("state", host)
         assert host.firmware_reads == 5
+
+    def test_software_costs_none(self) -> None:
+        """Soft-RoCE answers from memory: it has no PCI function."""
+        host = FakeHost(RXE / "before.manifest")
+        assert read("state", host, "rxe0").state is PortState.ACTIVE
+        assert read("link_detail", host, "rxe0").complete
+        assert host.firmware_reads == 0
 
     def test_unreadable_state_says_why(self) -> None:
         """A state that cannot be read is not down."""

@@ -1,105 +1,27 @@
 import gzip
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fabricmon.errors import TraceError
 from fabricmon.host import trace_read
-from fabricmon.host.replay import ReplayHost
 from fabricmon.host.trace import (
-    Bridging,
     Header,
     Module,
-    Printed,
     Ramp,
     TraceProblem,
     TraceRecord,
 )
 from fabricmon.host.trace_read import TraceReader
-from fabricmon.host.trace_write import TraceWriter
-from tests.traces import HEADER, START, write
-
-# One value for every key of the format.
-EVERY_KEY: dict[str, Any] = {
-    "t": 12.5,
-    "set": {"/sys/a": "4: ACTIVE\n"},
-    "ramp": {"/sys/b": [10, 2.5], "/sys/c": [10, -1, 20]},
-    "err": {"/sys/d": "EINVAL", "ethtool:eth0": "EBUSY"},
-    "dir": ["/sys/e"],
-    "slow": {"/sys/a": 0.25},
-    "hang": {"/sys/a": 30},
-    "del": ["/sys/f"],
-    "link": {"/sys/g": "../a"},
-    "ethtool": {"eth0": {"rx": 5, "tx": [1, 2], "x": [1, 2.5, 9]}, "eth1": None},
-    "kmsg": ["mlx5_core 0000:1a:00.0: Link down"],
-    "append": {"/var/log/nccl": "line\n"},
-    "truncate": ["/var/log/nccl"],
-    "rotate": {"/var/log/nccl": "/var/log/nccl.1"},
-    "command": {"ibstat": {"stdout": "CA", "stderr": "x", "exit": 1, "seconds": 2}},
-    "boot_id": "b2",
-    "module": {
-        "mlx5_0/1": {
-            "temperature_c": 71.5,
-            "rx_power_dbm": [-1.5, None],
-            "tx_power_dbm": [1],
-            "bias_ma": [7.1],
-            "vendor": "V",
-            "part": "P",
-            "serial": "S",
-        }
-    },
-    "dcb": {"eth0": {"pfc_enabled": [3], "ecn": {"a": 1}, "dscp_to_priority": {"26": 3}}},
-    "devlink": {"0000:1a:00.0": {"fw": "healthy"}},
-    "clock_error": 0.002,
-    "wall_step": -1.5,
-    "gap": 60,
-    "restart": True,
-}
-RECORD = TraceRecord(
-    t=12.5,
-    set={"/sys/a": "4: ACTIVE\n"},
-    ramp={"/sys/b": Ramp(10, 2.5), "/sys/c": Ramp(10, -1, 20)},
-    err={"/sys/d": "EINVAL", "ethtool:eth0": "EBUSY"},
-    dir=["/sys/e"],
-    slow={"/sys/a": 0.25},
-    hang={"/sys/a": 30},
-    deleted=["/sys/f"],
-    link={"/sys/g": "../a"},
-    ethtool={"eth0": {"rx": 5, "tx": Ramp(1, 2), "x": Ramp(1, 2.5, 9)}, "eth1": None},
-    kmsg=["mlx5_core 0000:1a:00.0: Link down"],
-    append={"/var/log/nccl": "line\n"},
-    truncate=["/var/log/nccl"],
-    rotate={"/var/log/nccl": "/var/log/nccl.1"},
-    command={"ibstat": Printed("CA", "x", 1, 2)},
-    boot_id="b2",
-    module={
-        "mlx5_0/1": Module(71.5, (-1.5, None), (1.0,), (7.1,), "V", "P", "S"),
-    },
-    dcb={"eth0": Bridging((3,), {"a": 1}, {"26": 3})},
-    devlink={"0000:1a:00.0": {"fw": "healthy"}},
-    clock_error=0.002,
-    wall_step=-1.5,
-    gap=60,
-    restart=True,
-)
-
-
-def read(path: Path) -> tuple[list[TraceRecord], list[str]]:
-    """Return all records, and all problems as `LINE: MESSAGE`."""
-    with TraceReader(path) as reader:
-        records = list(reader)
-    assert {problem.path for problem in reader.problems} <= {str(path)}
-    return records, [f"{each.line}: {each.message}" for each in reader.problems]
+from tests.trace_keys import EVERY_KEY, RECORD
+from tests.traces import HEADER, START, read_all, write
 
 
 class TestRecords:
     def test_every_key_of_the_format(self, tmp_path: Path) -> None:
         """Each key is read into its place."""
-        assert read(write(tmp_path, [EVERY_KEY])) == ([RECORD], [])
+        assert read_all(write(tmp_path, [EVERY_KEY])) == ([RECORD], [])
 
     def test_every_key_is_in_the_test(self) -> None:
         """A key that is added to the records is added here, too."""
@@ -110,7 +32,7 @@ class TestRecords:
         """The format grows by adding keys: an old reader takes what it knows."""
         line = {"t": 1, "weather": [1], "set": {"/a": "1"}}
         module = {"t": 2, "module": {"a/1": {"vendor": "V", "new": 1}}}
-        records, problems = read(write(tmp_path, [line, module]))
+        records, problems = read_all(write(tmp_path, [line, module]))
         assert records == [
             TraceRecord(t=1, set={"/a": "1"}),
             TraceRecord(t=2, module={"a/1": Module(vendor="V")}),
@@ -121,7 +43,7 @@ class TestRecords:
         """Blank lines and zeros after a power cut are passed over."""
         path = write(tmp_path, ["", " \t\r", '{"t": 1}\r'])
         path.write_bytes(path.read_bytes() + b"\0" * 5000 + b'{"t": 2}\n' + b"\0\0")
-        assert read(path) == ([TraceRecord(t=1), TraceRecord(t=2)], [])
+        assert read_all(path) == ([TraceRecord(t=1), TraceRecord(t=2)], [])
 
     @pytest.mark.parametrize("name", ["a.trace.jsonl", "a.trace.jsonl.gz", "a"])
     def test_compression_shows_in_the_content(self, tmp_path: Path, name: str) -> None:
@@ -129,7 +51,7 @@ class TestRecords:
         plain = write(tmp_path, [EVERY_KEY]).read_bytes()
         path = tmp_path / name
         path.write_bytes(gzip.compress(plain))
-        assert read(path) == ([RECORD], [])
+        assert read_all(path) == ([RECORD], [])
 
     def test_raw_bytes(self, tmp_path: Path) -> None:
         """Escaped, encoded or raw, a byte that is not UTF-8 is a lone surrogate."""
@@ -138,7 +60,7 @@ class TestRecords:
             file.write(b'{"t": 2, "set": {"/a": "\xed\xb2\x80\xed\xb3\xbf"}}\n')
             file.write(b'{"t": 3, "set": {"/a": "\x80\xff"}}\n')
             file.write(b'{"t": 4, "set": {"/a": "\xc3\xa4"}}\n')
-        records, problems = read(path)
+        records, problems = read_all(path)
         assert [record.set["/a"] for record in records] == ["\udc80\udcff"] * 3 + ["ä"]
         assert problems == []
 
@@ -170,7 +92,7 @@ class TestDamage:
             json.dumps(HEADER),
             '{"t": 3}',
         ]
-        records, problems = read(write(tmp_path, lines))
+        records, problems = read_all(write(tmp_path, lines))
         assert [record.t for record in records] == [1, 3]
         told = {int(problem.partition(":")[0]) for problem in problems}
         assert told == set(range(3, 15))
@@ -189,7 +111,7 @@ class TestDamage:
             "gap": "long",
             "kmsg": ["a", None, "b"],
         }
-        records, problems = read(write(tmp_path, [line]))
+        records, problems = read_all(write(tmp_path, [line]))
         assert records == [
             TraceRecord(
                 t=1,
@@ -219,21 +141,21 @@ class TestDamage:
     def test_key_that_appears_twice(self, tmp_path: Path) -> None:
         """The last one holds, and it is said."""
         line = '{"t": 1, "set": {"/a": "1"}, "set": {"/b": "2"}}'
-        records, problems = read(write(tmp_path, [line]))
+        records, problems = read_all(write(tmp_path, [line]))
         assert records == [TraceRecord(t=1, set={"/b": "2"})]
         assert problems == ["2: 'set' appears twice, the last one holds"]
 
     def test_key_within_a_text_is_no_key(self, tmp_path: Path) -> None:
         """A log line that looks like a record is not taken for one."""
         line = {"t": 1, "append": {"/a": '{"t": 5, "append": {"t": 1}}'}}
-        records, problems = read(write(tmp_path, [line]))
+        records, problems = read_all(write(tmp_path, [line]))
         assert records[0].append == line["append"]
         assert problems == []
 
     def test_time_that_runs_back(self, tmp_path: Path) -> None:
         """Such a record counts at the time of the one before."""
         lines = [{"t": -1}, {"t": 5}, {"t": 3, "set": {"/a": "1"}}, {"t": 6}]
-        records, problems = read(write(tmp_path, lines))
+        records, problems = read_all(write(tmp_path, lines))
         assert [record.t for record in records] == [0, 5, 5, 6]
         assert records[2].set == {"/a": "1"}
         assert problems == [
@@ -243,7 +165,7 @@ class TestDamage:
 
     def test_time_beyond_reason(self, tmp_path: Path) -> None:
         """One damaged digit does not make a replay last for ever."""
-        records, problems = read(write(tmp_path, [{"t": 1}, {"t": 1e12}, {"t": 2}]))
+        records, problems = read_all(write(tmp_path, [{"t": 1}, {"t": 1e12}, {"t": 2}]))
         assert [record.t for record in records] == [1, 2]
         assert problems == ["3: t: 1e+12 is too far away, not used"]
 
@@ -251,11 +173,11 @@ class TestDamage:
         """It is said to be that; without its newline alone a line is whole."""
         path = write(tmp_path, ['{"t": 1}', '{"t": 2, "set": {"/a'])
         path.write_bytes(path.read_bytes().rstrip(b"\n"))
-        records, problems = read(path)
+        records, problems = read_all(path)
         assert [record.t for record in records] == [1]
         assert problems[0].startswith("3: the last line, perhaps torn: not JSON")
         path.write_bytes(path.read_bytes() + b'": "1"}}')
-        assert read(path)[0][-1] == TraceRecord(t=2, set={"/a": "1"})
+        assert read_all(path)[0][-1] == TraceRecord(t=2, set={"/a": "1"})
 
     @pytest.mark.parametrize("damage", ["cut", "flipped", "trailing"])
     def test_damaged_compression(self, tmp_path: Path, damage: str) -> None:
@@ -271,7 +193,7 @@ class TestDamage:
             packed += b"no gzip"
         path = tmp_path / "x.gz"
         path.write_bytes(packed)
-        records, problems = read(path)
+        records, problems = read_all(path)
         assert 1000 < len(records) <= 5000
         assert "cannot read on, the trace ends here" in problems[-1]
 
@@ -279,7 +201,7 @@ class TestDamage:
         """It is skipped without being held in memory, and the next one is read."""
         monkeypatch.setattr(trace_read, "MAX_LINE_BYTES", 1000)
         lines = [{"t": 1}, {"t": 2, "kmsg": ["x" * 5500]}, {"t": 3}]
-        records, problems = read(write(tmp_path, lines))
+        records, problems = read_all(write(tmp_path, lines))
         assert [record.t for record in records] == [1, 3]
         assert problems == ["3: longer than 1000 bytes, skipped"]
 
@@ -323,7 +245,7 @@ class TestHeader:
         """An editor's mark at the start does not matter."""
         path = write(tmp_path, [{"t": 1}])
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-        assert read(path) == ([TraceRecord(t=1)], [])
+        assert read_all(path) == ([TraceRecord(t=1)], [])
 
     @pytest.mark.parametrize(
         ("content", "message"),
@@ -367,148 +289,3 @@ class TestHeader:
             "config",
             "node",
         ]
-
-
-class TestWriter:
-    @pytest.mark.parametrize("name", ["a.trace.jsonl", "a.trace.jsonl.gz"])
-    def test_reader_reads_what_it_writes(self, tmp_path: Path, name: str) -> None:
-        """Header and records come back as they were."""
-        header = Header(
-            node="n", boot_id="b", start=START + 0.001, peers={"10.0.0.2": "m"}
-        )
-        with TraceWriter(tmp_path / name, header) as writer:
-            writer.write(RECORD)
-            writer.write(TraceRecord(t=13))
-        with TraceReader(tmp_path / name) as reader:
-            assert reader.header == header
-            assert list(reader) == [RECORD, TraceRecord(t=13)]
-        assert reader.problems == ()
-
-    def test_lines_are_those_of_the_format(self, tmp_path: Path) -> None:
-        """Only the format's own keys and forms appear, and only those that say something."""
-        path = tmp_path / "a"
-        with TraceWriter(path, Header(node="n", start=START)) as writer:
-            writer.write(RECORD)
-            writer.write(TraceRecord(t=13))
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        assert lines == [
-            {"fabricmon_trace": 1, "node": "n", "start": "2026-01-05T08:00:00Z"},
-            EVERY_KEY,
-            {"t": 13},
-        ]
-
-    def test_name_is_given_at_the_end(self, tmp_path: Path) -> None:
-        """Whoever sees the name sees a whole trace; before, the part can be read."""
-        path = tmp_path / "a.trace.jsonl.gz"
-        writer = TraceWriter(path, Header(node="n"))
-        writer.write(TraceRecord(t=1))
-        writer.flush()
-        part = tmp_path / "a.trace.jsonl.gz.part"
-        with TraceReader(part) as reader:
-            assert [record.t for record in reader] == [1]
-        assert not path.exists()
-        writer.close()
-        writer.close()
-        assert path.exists()
-        assert not part.exists()
-
-    def test_failure_leaves_the_old_trace(self, tmp_path: Path) -> None:
-        """A trace that was not completed replaces nothing."""
-        path = tmp_path / "a"
-        path.write_text("old")
-        with (
-            pytest.raises(KeyError),
-            TraceWriter(path, Header(node="n")) as writer,
-        ):
-            writer.write(TraceRecord(t=1))
-            raise KeyError
-        assert path.read_text() == "old"
-
-    def test_time_is_rounded_to_microseconds(self, tmp_path: Path) -> None:
-        """Digits that mean nothing are not kept."""
-        path = tmp_path / "a"
-        with TraceWriter(path, Header(node="n")) as writer:
-            writer.write(TraceRecord(t=0.1 + 0.2))
-        assert path.read_text().endswith('{"t":0.3}\n')
-
-    def test_same_trace_gives_the_same_bytes(self, tmp_path: Path) -> None:
-        """Also compressed, and under another name."""
-        for name in ("a.gz", "b.gz"):
-            with TraceWriter(tmp_path / name, Header(node="n")) as writer:
-                writer.write(RECORD)
-        assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
-
-
-texts = st.text(
-    st.characters(codec="utf-8") | st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF)
-)
-
-
-@given(st.dictionaries(texts, texts), st.floats(0, 1e9))
-def test_any_text_survives(
-    tmp_path_factory: pytest.TempPathFactory, texts: dict[str, str], t: float
-) -> None:
-    """Every string of bytes can be a file's content and a file's name."""
-    path = tmp_path_factory.mktemp("trace") / "a"
-    with TraceWriter(path, Header(node="n")) as writer:
-        writer.write(TraceRecord(t=t, set=texts))
-    records, problems = read(path)
-    assert [record.set for record in records] == [texts]
-    assert problems == []
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(
-        st.sampled_from(["/a", "/a/b", "ethtool:e", "eth0", "seconds", "x"]), inner
-    ),
-    max_leaves=8,
-)
-wild_records = st.dictionaries(
-    st.sampled_from(sorted(EVERY_KEY)), json_values, max_size=6
-).map(lambda record: json.dumps({"t": 0, **record}))
-
-
-@given(st.lists(wild_records, max_size=6))
-def test_any_value_in_any_place(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
-) -> None:
-    """Whatever stands under a key, the trace is read and replayed to its end."""
-    folder = tmp_path_factory.mktemp("trace")
-    host = ReplayHost(TraceReader(write(folder, lines)))
-    host.advance(1e9)
-    host.read_many(["/a", "/a/b"])
-    host.names("/a")
-    host.statistics("eth0")
-    host.command("x", 1)
-
-
-@given(st.lists(st.binary(max_size=60), max_size=6), st.booleans())
-def test_any_bytes(
-    tmp_path_factory: pytest.TempPathFactory,
-    lines: list[bytes],
-    headed: bool,  # noqa: FBT001
-) -> None:
-    """Bytes of any kind end in records, problems, or the one error of a trace."""
-    path = tmp_path_factory.mktemp("trace") / "a"
-    head = json.dumps(HEADER).encode() + b"\n" if headed else b""
-    path.write_bytes(head + b"\n".join(lines))
-    try:
-        host = ReplayHost(TraceReader(path))
-    except TraceError:
-        assert not headed
-        return
-    host.advance(1e9)
-    assert host.end < 1e9
-
-
-@given(st.binary(max_size=400))
-def test_any_bytes_after_the_gzip_header(
-    tmp_path_factory: pytest.TempPathFactory, rest: bytes
-) -> None:
-    """Damaged compression is never more than the one error of a trace."""
-    path = tmp_path_factory.mktemp("trace") / "a"
-    path.write_bytes(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + rest)
-    with pytest.raises(TraceError):
-        TraceReader(path)

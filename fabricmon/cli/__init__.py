@@ -1,0 +1,135 @@
+"""The command line: one file per command, each with `add_arguments` and `run`.
+
+Exit status: 0 fine, 64 wrong usage, 78 wrong configuration; commands that judge the
+node document their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Any, NoReturn
+
+from fabricmon import __version__
+from fabricmon.errors import ConfigError, FabricmonError
+
+USAGE_ERROR = 64
+CONFIG_ERROR = 78
+FAILED = 70
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command and the module that has it, loaded only when it is called."""
+
+    name: str
+    help: str
+
+    @property
+    def module(self) -> str:
+        """Where the command lives."""
+        return f"fabricmon.cli.{self.name}"
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("run", "watch this node and serve metrics, findings and the status page"),
+    Command("demo", "watch an embedded node that breaks and heals, in time lapse"),
+    Command("check", "judge this node once, for people, Slurm, Nagios and scripts"),
+    Command("maintenance", "say that a port or the node is being worked on"),
+    Command("record", "write what this node shows over time to a trace"),
+    Command("replay", "run recorded traces through the agent and write its findings"),
+    Command("config", "check, show or describe the configuration"),
+    Command("explain", "say what a kind of finding means and what decides it"),
+    Command("parse", "read the output of ibstat and other tools"),
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Argument parser that says one line and exits with 64."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where help is."""
+        self.exit(USAGE_ERROR, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def number_up_to(most: float) -> Callable[[str], float]:
+    """Return an argument type: a number above zero, ``most`` at most."""
+
+    def convert(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = nan
+        if not 0 < number <= most:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is no number above 0, {most:g} at most"
+            )
+        return number
+
+    return convert
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser(words)
+    options = parser.parse_args(words)
+    if options.command is None:
+        parser.print_help(sys.stderr)
+        return USAGE_ERROR
+    module = importlib.import_module(f"fabricmon.cli.{options.command}")
+    return _run(module.run, options)
+
+
+def _run(command: Callable[[argparse.Namespace], int], options: Any) -> int:
+    try:
+        status = command(options)
+        sys.stdout.flush()
+    except ConfigError as error:
+        return _fail(f"configuration: {error}", CONFIG_ERROR)
+    except FabricmonError as error:
+        return _fail(str(error), FAILED)
+    except BrokenPipeError:
+        return _end_quietly(0)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        return _end_quietly(_fail(f"cannot write: {error.strerror}", FAILED))
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="fabricmon",
+        description="Watch the RDMA fabric of this node.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    wanted = next((word for word in words if not word.startswith("-")), None)
+    for command in COMMANDS:
+        sub = commands.add_parser(
+            command.name, help=command.help, description=command.help
+        )
+        sub.allow_abbrev = False
+        if command.name == wanted:
+            importlib.import_module(command.module).add_arguments(sub)
+    return parser
+
+
+def _fail(message: str, status: int) -> int:
+    print(f"fabricmon: {message}", file=sys.stderr)
+    return status
+
+
+def _end_quietly(status: int) -> int:
+    """Keep the interpreter from complaining about an output that takes no more."""
+    sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    return status

@@ -1,0 +1,140 @@
+"""``fabricmon check``: judge this node once, for people and for schedulers.
+
+Asks the running agent, which remembers flaps that one sample cannot show; without one
+it takes a sample itself and says so. Exit status: 0 healthy, 1 degraded, 2 down,
+3 unknown or nothing to look at; these are also Nagios' numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from pathlib import Path
+
+import msgspec
+
+from fabricmon.cli import USAGE_ERROR, number_up_to
+from fabricmon.cli.answers import from_ibstat, from_sample, reason
+from fabricmon.cli.document import Document, dump, render
+from fabricmon.config_load import Loaded, load
+from fabricmon.model import Verdict
+from fabricmon.parse.ibstat import ibstat_report
+from fabricmon.parse.report import Report
+from fabricmon.parse.text import decode
+from fabricmon.runtime.socket import NAME, ask
+from fabricmon.sampling import Sampler
+
+AGENT_SECONDS = 2.0
+"""How long the agent may take before it counts as absent."""
+
+LONGEST_INTERVAL = 3600.0
+"""Seconds between two samples; more is an agent's work."""
+
+_NAGIOS = {
+    Verdict.HEALTHY: "OK",
+    Verdict.DEGRADED: "WARNING",
+    Verdict.DOWN: "CRITICAL",
+    Verdict.UNKNOWN: "UNKNOWN",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "--format",
+        choices=("text", "json", "nagios", "reason"),
+        default="text",
+        help="reason: one line of at most 80 characters for a scheduler",
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="file to read")
+    parser.add_argument(
+        "--root", metavar="DIR", help="look at a node's files below DIR"
+    )
+    parser.add_argument(
+        "--interval",
+        type=number_up_to(LONGEST_INTERVAL),
+        metavar="SECONDS",
+        help="take two samples",
+    )
+    parser.add_argument(
+        "--sample", action="store_true", help="take a sample, do not ask the agent"
+    )
+    parser.add_argument("--ibstat", metavar="FILE", help="look at this output only")
+    parser.add_argument("--ibstat-stderr", metavar="FILE", help="its standard error")
+    parser.add_argument("--ibstat-exit", type=int, metavar="N", help="its exit status")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the judgement and return the status that tells it."""
+    loaded = load(options.config, os.environ)
+    node = loaded.config.node or socket.gethostname()
+    if options.ibstat is not None:
+        try:
+            document = from_ibstat(_ibstat(options), node)
+        except OSError as error:
+            message = f"cannot read {error.filename}: {error.strerror}"
+            print(f"fabricmon check: {message}", file=sys.stderr)
+            return USAGE_ERROR
+    else:
+        document = _from_agent(options, loaded) or _sample(options, loaded, node)
+    _print(document, options.format)
+    return document.exit_status
+
+
+def _ibstat(options: argparse.Namespace) -> Report:
+    def text(name: str | None) -> str:
+        return "" if name is None else decode(Path(name).read_bytes())
+
+    return ibstat_report(
+        text(options.ibstat), text(options.ibstat_stderr), options.ibstat_exit
+    )
+
+
+def _from_agent(options: argparse.Namespace, loaded: Loaded) -> Document | None:
+    """Ask the agent; None if it is not wanted or does not answer."""
+    if options.root is not None or options.sample or options.interval is not None:
+        return None
+    path = f"{loaded.config.run_folder}/{NAME}"
+    answer = ask(path, {"ask": "check"}, AGENT_SECONDS)
+    if answer is None:
+        return None
+    try:
+        content = msgspec.json.decode(answer, type=dict[str, object])
+        verdict = Verdict[str(content["verdict"]).upper()]
+    except (KeyError, msgspec.DecodeError):
+        return None
+    return Document(content, verdict)
+
+
+def _sample(options: argparse.Namespace, loaded: Loaded, node: str) -> Document:
+    sampler = Sampler(loaded, node, options.root or loaded.config.root)
+    try:
+        sampler.look(options.interval)
+        return from_sample(sampler, options.interval)
+    finally:
+        sampler.close()
+
+
+def _print(document: Document, form: str) -> None:
+    out = sys.stdout.buffer
+    if form == "json":
+        out.write(dump(document))
+    elif form == "text":
+        out.write(_text(document).encode("utf-8", "replace"))
+    else:
+        why = reason(document.content)
+        if form == "nagios":
+            ports = sum(port["port"] > 0 for port in document.content["ports"])
+            why = f"FABRIC {_NAGIOS[document.verdict]} - {why or f'{ports} ports'}"
+        out.write(why.encode("utf-8", "replace") + (b"\n" if why else b""))
+    out.flush()
+
+
+def _text(document: Document) -> str:
+    said = {
+        "agent": "from the running agent",
+        "sample": "from a sample: flaps between two reads are not seen",
+    }
+    return f"{render(document)}({said[document.content['source']]})\n"

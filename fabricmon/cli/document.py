@@ -1,0 +1,207 @@
+"""The object that ``check`` and ``parse`` print, made from a report and verdicts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from typing import Any
+
+from fabricmon.detect.sample import Judgement, judge_node, judge_port
+from fabricmon.model import Verdict
+from fabricmon.parse.report import (
+    CounterValue,
+    OpenPort,
+    PortReport,
+    Report,
+    ToolFailure,
+)
+from fabricmon.parse.words import PortState
+
+SCHEMA = "fabricmon.check/1"
+EXIT_STATUS = {
+    Verdict.HEALTHY: 0,
+    Verdict.DEGRADED: 1,
+    Verdict.DOWN: 2,
+    Verdict.UNKNOWN: 3,
+}
+"""Status that tells the verdict to a script; a usage error is 64."""
+
+Judge = Callable[[PortReport], Judgement]
+Json = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Document:
+    """The printed object and the verdict that the exit status tells."""
+
+    content: Json
+    verdict: Verdict
+
+    @property
+    def exit_status(self) -> int:
+        """Exit status of a command that printed this document."""
+        return EXIT_STATUS[self.verdict]
+
+
+def check_document(
+    report: Report,
+    *,
+    node: str | None = None,
+    findings: Iterable[Json] = (),
+    judge: Judge | None = None,
+) -> Document:
+    """Make the document of a report.
+
+    ``judge`` replaces the judgement of single ports for callers that know more than
+    the report says. ``findings`` are finding objects, already made.
+    """
+
+    def usual(port: PortReport) -> Judgement:
+        return judge_port(port, tells_state=report.tells_state)
+
+    judgements = tuple(map(judge or usual, report.ports))
+    whole = judge_node(report, judgements)
+    pairs = zip(report.ports, judgements, strict=True)
+    content = {
+        "schema": SCHEMA,
+        "node": node,
+        "verdict": whole.verdict.word,
+        "ports": [port_object(port, judgement) for port, judgement in pairs],
+        "findings": list(findings),
+        "errors": [failure_object(failure) for failure in report.errors],
+        **dict(_sections(report)),
+    }
+    if whole.reasons:
+        content["reasons"] = list(whole.reasons)
+    return Document(content, whole.verdict)
+
+
+def port_object(port: PortReport, judgement: Judgement) -> Json:
+    """Return all keys of a port; null where the input does not say."""
+    return {
+        "device": port.device,
+        "port": port.port,
+        "state": port.state,
+        "phys_state": port.phys_state,
+        "link_layer": port.link_layer,
+        "rate_gbps": _plain(port.rate.gbps),
+        "width": port.rate.width,
+        "speed": port.rate.speed,
+        "lid": port.lid,
+        "sm_lid": port.sm_lid,
+        "guid": port.guid,
+        "node_guid": port.node_guid,
+        "fw": port.fw,
+        "hca_type": port.hca_type,
+        "netdev": port.netdev,
+        "pci_address": port.pci_address,
+        "driver": port.driver,
+        "rail": port.rail,
+        "role": port.role,
+        "verdict": judgement.verdict.word,
+        "reasons": list(judgement.reasons),
+        "counters": _counters(port.counters),
+        "hw_counters": _counters(port.hw_counters),
+        "saturated": list(port.saturated),
+        "unavailable": {item.name: item.reason for item in port.unavailable},
+    }
+
+
+def failure_object(failure: ToolFailure) -> Json:
+    """Return one entry of ``errors``: it names the file, or the tool where none."""
+    where = {"file": failure.file} if failure.file else {"tool": failure.tool}
+    return {
+        "device": failure.device,
+        "port": failure.port,
+        **where,
+        "errno": failure.errno,
+        "message": failure.message,
+    }
+
+
+def dump(document: Document) -> bytes:
+    """Return JSON that any reader takes: UTF-8, no NaN, no half surrogates."""
+    text = json.dumps(document.content, ensure_ascii=False, allow_nan=False, indent=2)
+    return text.encode("utf-8", "replace") + b"\n"
+
+
+def render(document: Document) -> str:
+    """Return the document as lines for a human, the worst news first."""
+    content = document.content
+    out = [f"verdict: {content['verdict']}"]
+    out += [f"  {reason}" for reason in content.get("reasons", ())]
+    ports = sorted(
+        content["ports"],
+        key=lambda port: Verdict[port["verdict"].upper()],
+        reverse=True,
+    )
+    out += [line for port in ports for line in _port_lines(port)]
+    for error in content["errors"]:
+        where = error["device"] or error.get("file") or error.get("tool")
+        out.append(f"not read: {where}: {error['message']}")
+    return "\n".join(out) + "\n"
+
+
+def _port_lines(port: Json) -> Iterator[str]:
+    state = "/".join(filter(None, (port["state"], port["phys_state"])))
+    known = port["rate_gbps"] is not None and port["state"] == PortState.ACTIVE
+    rate = f"{port['rate_gbps']:g} Gb/s" if known else ""  # else it is a default
+    name = f"{port['device']}/{port['port']}"
+    parts = (f"{name:20}", f"{port['verdict']:9}", state, rate, port["link_layer"])
+    yield "  ".join(part for part in parts if part).rstrip()
+    for reason in port["reasons"]:
+        yield f"    {reason}"
+
+
+def _counters(counters: Iterable[CounterValue]) -> Json:
+    return {counter.name: counter.value for counter in counters}
+
+
+def _sections(report: Report) -> Iterator[tuple[str, Any]]:
+    """Yield what only some tools tell."""
+    by_place = {
+        f"{port.device}/{port.port}": _counters(port.counters + port.hw_counters)
+        for port in report.ports
+        if not report.tells_state
+    }
+    by_place |= {group.key: _counters(group.counters) for group in report.groups or ()}
+    if by_place:
+        yield "counters", by_place
+    if report.bit_errors is not None:
+        yield "counters", _table(report.bit_errors)
+    if report.all_ports is not None:
+        sums = {group.key: _counters(group.counters) for group in report.all_ports}
+        yield "all_ports", sums
+    for name in ("summary", "link", "module"):
+        section = getattr(report, name)
+        if section is not None:
+            yield name, _table(section)
+    if report.links is not None:
+        yield "links", [_table(link) for link in report.links]
+    if report.unconnected is not None:
+        yield "unconnected", [_open_port(port) for port in report.unconnected]
+    if report.fw is not None:
+        yield "fw", report.fw
+
+
+def _open_port(port: OpenPort) -> Json:
+    return {**_table(port.port), "speed": port.speed}
+
+
+def _table(record: Any) -> Json:
+    """Return a record's fields by name, records within it likewise."""
+    fields = dataclasses.fields(record)
+    return {item.name: _plain(getattr(record, item.name)) for item in fields}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: whole numbers without a fraction."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
+    return _table(value) if dataclasses.is_dataclass(value) else value

@@ -1,0 +1,138 @@
+"""``fabricmon maintenance``: say that a port or the node is being worked on.
+
+Findings about it are held back until the end time. The agent reads the file within
+seconds; any other program may write it too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from fabricmon.cli import FAILED, USAGE_ERROR
+from fabricmon.config_load import load
+from fabricmon.sources.maintenance import FILE
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_SPAN = re.compile(r"(\d{1,6})([smhd])")
+_PORT = re.compile(r"[^/\s]{1,64}/\d{1,3}")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("what", choices=("set", "clear", "show"))
+    parser.add_argument(
+        "--ports", nargs="+", default=[], metavar="DEVICE/PORT", help="default: all"
+    )
+    parser.add_argument(
+        "--for", dest="span", metavar="TIME", help="how long: 90s, 30m, 2h, 1d"
+    )
+    parser.add_argument("--until", metavar="TIME", help="end, RFC 3339")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="file to read")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Change or print the windows; what has ended is dropped on the way."""
+    config = load(options.config, os.environ).config
+    path = Path(config.run_folder) / FILE
+    now = datetime.now(UTC)
+    try:
+        windows = list(_still_open(_read(path), now))
+        if options.what == "show":
+            return _show(windows)
+        if options.what == "set":
+            windows.append(_window(options, now))
+        else:
+            wanted = set(options.ports)
+            windows = [w for w in windows if wanted and wanted != set(w["ports"])]
+        _write(path, windows)
+    except ValueError as error:
+        print(f"fabricmon maintenance: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    except OSError as error:
+        print(f"fabricmon maintenance: {path}: {error.strerror}", file=sys.stderr)
+        return FAILED
+    return _show(windows)
+
+
+def _window(options: argparse.Namespace, now: datetime) -> dict[str, Any]:
+    until = _end(options, now)
+    for port in options.ports:
+        if not _PORT.fullmatch(port):
+            raise ValueError(f"{port!r} is no port: write device/port, as in mlx5_0/1")
+    return {
+        "until": until.isoformat().replace("+00:00", "Z"),
+        "ports": options.ports,
+        "reason": options.reason,
+    }
+
+
+def _end(options: argparse.Namespace, now: datetime) -> datetime:
+    if (options.span is None) == (options.until is None):
+        raise ValueError("say when it ends: either --for or --until")
+    if options.span is not None:
+        span = _SPAN.fullmatch(options.span)
+        if span is None:
+            raise ValueError(f"{options.span!r} is no time: write 90s, 30m, 2h or 1d")
+        seconds = int(span[1]) * _UNITS[span[2]]
+        return (now + timedelta(seconds=seconds)).replace(microsecond=0)
+    until = datetime.fromisoformat(options.until)
+    if until.tzinfo is None:
+        raise ValueError(f"{options.until!r} needs a time zone: end it in Z or +02:00")
+    if until <= now:
+        raise ValueError(f"{options.until!r} has passed")
+    return until.astimezone(UTC)
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return []
+    except ValueError:
+        found = None
+    if isinstance(found, list):
+        return found
+    raise ValueError(f"{path} is no list of windows: mend or remove it")
+
+
+def _still_open(
+    windows: Iterable[dict[str, Any]], now: datetime
+) -> Iterable[dict[str, Any]]:
+    for window in windows:
+        with suppress(KeyError, TypeError, ValueError):
+            if datetime.fromisoformat(window["until"]) > now:
+                whole = {"ports": [], "reason": ""} | window
+                " ".join(whole["ports"])  # else it is no window
+                yield whole
+
+
+def _write(path: Path, windows: list[dict[str, Any]]) -> None:
+    """Put the file in place whole: the agent may read it at any moment."""
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.parent, prefix=path.name, delete=False
+    ) as stream:
+        json.dump(windows, stream, indent=1)
+        stream.write("\n")
+        name = Path(stream.name)
+    name.chmod(0o644)
+    name.replace(path)
+
+
+def _show(windows: list[dict[str, Any]]) -> int:
+    for window in windows:
+        ports = " ".join(window["ports"]) or "the whole node"
+        print(f"until {window['until']}: {ports}  {window['reason']}".rstrip())
+    if not windows:
+        print("no maintenance")
+    return 0

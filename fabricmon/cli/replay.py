@@ -1,0 +1,91 @@
+"""``fabricmon replay TRACE...``: recorded nodes through the agent, as fast as it goes."""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from fabricmon.cli import FAILED, USAGE_ERROR
+from fabricmon.config_load import load
+from fabricmon.finding_document import finding_document
+from fabricmon.replaying import Change, Replay
+
+STANDARD_OUTPUT = "-"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="wins over traces")
+    parser.add_argument(
+        "--findings", required=True, metavar="OUT", help="JSON Lines; - for the screen"
+    )
+    parser.add_argument(
+        "--metrics", metavar="OUT", help="metrics of the one node at the end"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Replay every trace and write what was found, in order of time."""
+    if options.metrics and len(options.traces) > 1:
+        message = "--metrics shows one node: give one trace"
+        print(f"fabricmon replay: {message}", file=sys.stderr)
+        return USAGE_ERROR
+    loaded = load(options.config, os.environ) if options.config else None
+    replays: list[Replay] = []
+    try:
+        # One by one, so that those that are open are closed if another is no trace.
+        replays.extend(Replay(path, loaded) for path in options.traces)
+        with _output(options.findings) as out:
+            for change in in_order(replays):
+                document = finding_document(change.incident, change.t)
+                out.write(msgspec.json.encode(document) + b"\n")
+        if options.metrics:
+            _write_metrics(options.metrics, replays[0])
+    except BrokenPipeError:
+        raise  # whoever reads has seen enough
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"fabricmon replay: {place}{error.strerror}", file=sys.stderr)
+        return FAILED
+    finally:
+        for replay in replays:
+            replay.host.close()
+    for replay in replays:
+        for problem in replay.problems:
+            print(f"fabricmon replay: {problem}", file=sys.stderr)
+    return 0
+
+
+def in_order(replays: Sequence[Replay]) -> Iterator[Change]:
+    """Merge what several nodes give, in order of time."""
+    return heapq.merge(
+        *(replay.changes() for replay in replays), key=lambda change: change.t
+    )
+
+
+@contextmanager
+def _output(name: str) -> Iterator[BinaryIO]:
+    if name == STANDARD_OUTPUT:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        with Path(name).open("wb") as stream:
+            yield stream
+
+
+def _write_metrics(name: str, replay: Replay) -> None:
+    from fabricmon.sinks.exposition import Exposition  # noqa: PLC0415 - where asked
+
+    exposition = Exposition(replay.pipeline.config, clock=replay.host.monotonic)
+    exposition.publish(replay.pipeline.snapshot)
+    with _output(name) as out:
+        out.write(exposition.render().body)

@@ -1,0 +1,97 @@
+"""``fabricmon run``: the agent of this node."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fabricmon.agent import Agent, Settings
+from fabricmon.cli.answers import from_pipeline
+from fabricmon.cli.document import dump
+from fabricmon.config_load import Loaded, load
+from fabricmon.driving import LiveDrive
+from fabricmon.pipeline import Pipeline
+from fabricmon.runtime.logging import make_logger
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+CLASS_FOLDER = "sys/class/infiniband"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="file to read")
+    parser.add_argument(
+        "--or-demo",
+        action="store_true",
+        help="where there is no RDMA device, watch the embedded node instead",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Watch until SIGTERM; raises `ConfigError`, `HostError`."""
+    loaded = load(options.config, os.environ)
+    if options.or_demo and not has_devices(loaded.config.root):
+        from fabricmon.cli import demo  # noqa: PLC0415 - only where it is needed
+
+        print("No RDMA device on this node: watching the embedded one.", flush=True)
+        return demo.play(demo.Choice(), options.config)
+    log = make_logger(loaded.config.log)
+    drive = LiveDrive(loaded.config.root)
+    if drive.host.link_error is not None:
+        log.warning("link_events_unavailable", err=str(drive.host.link_error))
+    node = loaded.config.node or socket.gethostname()
+    settings = make_settings(loaded, node, log, options.config)
+    if sys.stderr.isatty():
+        announce(loaded)
+    asyncio.run(_serve(settings, drive))
+    return 0
+
+
+def has_devices(root: str) -> bool:
+    """Tell whether the RDMA class has a device."""
+    try:
+        return any(Path(root, CLASS_FOLDER).iterdir())
+    except OSError:
+        return False
+
+
+def make_settings(
+    loaded: Loaded, node: str, log: FilteringBoundLogger, file: Path | None
+) -> Settings:
+    """Return what an agent is started with."""
+    return Settings(
+        loaded=loaded,
+        node=node,
+        environment=os.environ,
+        log=log,
+        reload=lambda: load(file, os.environ),
+        answer=answer,
+    )
+
+
+def answer(pipeline: Pipeline, request: dict[str, object]) -> bytes:
+    """Answer ``fabricmon check`` over the socket."""
+    if request.get("ask") != "check":
+        return b'{"error": "asks nothing that is known"}'
+    return dump(from_pipeline(pipeline))
+
+
+def announce(loaded: Loaded) -> None:
+    """Say on a terminal where the page and the metrics are."""
+    listen = loaded.config.listen
+    if listen.page is not None:
+        print(f"Page:    http://{listen.page}/", flush=True)
+    if listen.metrics is not None:
+        scheme = "https" if listen.tls_certificate else "http"
+        print(f"Metrics: {scheme}://{listen.metrics}/metrics", flush=True)
+
+
+async def _serve(settings: Settings, drive: LiveDrive) -> None:
+    await Agent(settings, drive).run()

@@ -1,0 +1,101 @@
+"""What moves an agent: the real node and clock, or an embedded node in time lapse."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from fabricmon.assembly import Poll
+from fabricmon.host.live import LiveHost
+from fabricmon.host.protocol import Host
+from fabricmon.lanes import InFlight, Reader
+from fabricmon.model import Job
+from fabricmon.runtime.reader import PATIENCE_SECONDS, ThreadReader
+from fabricmon.runtime.ticker import Alarm
+
+Crash = Callable[[Job, Exception], None]
+
+
+class Drive(Protocol):
+    """Where the agent's time and node come from."""
+
+    @property
+    def host(self) -> Host:
+        """The node."""
+
+    def make_reader(self, poll: Poll, crashed: Crash) -> Reader:
+        """Return what runs the polls, with these from now on."""
+
+    async def open(self, link_news: Callable[[], None]) -> None:
+        """Start within the running loop; ``link_news`` is called on link events."""
+
+    async def wait(self, due: float) -> None:
+        """Sleep until ``due`` on the host's clock, or until something comes in."""
+
+    def ring(self) -> None:
+        """End the sleep now; from the loop's own thread."""
+
+    def close(self, seconds: float) -> tuple[InFlight, ...]:
+        """Stop; return the reads that did not end within ``seconds``."""
+
+
+class LiveDrive:
+    """The node that this process runs on."""
+
+    def __init__(self, root: str) -> None:
+        """Open nothing yet but the socket for link events."""
+        self._host = LiveHost(root, watch_links=True)
+        self._reader: ThreadReader | None = None
+        self._alarm: Alarm | None = None
+
+    @property
+    def host(self) -> LiveHost:
+        """The node."""
+        return self._host
+
+    def make_reader(self, poll: Poll, crashed: Crash) -> Reader:
+        """Return the reader with a thread per lane; a second call changes its polls."""
+        if self._reader is None:
+            self._reader = ThreadReader(self._host, poll, self._wake, crashed)
+        else:
+            self._reader.take_over(poll, crashed)
+        return self._reader
+
+    async def open(self, link_news: Callable[[], None]) -> None:
+        """Listen for link events."""
+        self._alarm = Alarm()
+        descriptor = self._host.link_descriptor
+
+        def drain() -> None:
+            self._host.drain_links()  # or the loop would spin until they are polled
+            link_news()
+
+        if descriptor is not None:
+            asyncio.get_running_loop().add_reader(descriptor, drain)
+
+    async def wait(self, due: float) -> None:
+        """Sleep until then, until something comes in, or to see whether a read hangs."""
+        if self._alarm is None or self._reader is None:
+            return
+        if self._reader.is_waiting:
+            due = min(due, self._host.monotonic() + PATIENCE_SECONDS)
+        await self._alarm.sleep_until(due)
+
+    def ring(self) -> None:
+        """End the sleep now."""
+        if self._alarm is not None:
+            self._alarm.ring()
+
+    def close(self, seconds: float) -> tuple[InFlight, ...]:
+        """Give reads a moment to end, close what no hung one holds."""
+        descriptor = self._host.link_descriptor
+        if descriptor is not None and self._alarm is not None:
+            asyncio.get_running_loop().remove_reader(descriptor)
+        hung = self._reader.close(seconds) if self._reader is not None else ()
+        self._host.close()
+        return hung
+
+    def _wake(self) -> None:
+        if self._alarm is not None:
+            self._alarm.ring_from_thread()

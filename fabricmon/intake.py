@@ -1,0 +1,432 @@
+"""Where records go: window, observed ports, inventory and schedule of one node."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from fabricmon.catalogue import FaultClass, Group, Signal
+from fabricmon.config import Config
+from fabricmon.inventory import Inventory
+from fabricmon.model import (
+    Absence,
+    Accelerators,
+    BootInfo,
+    DeviceList,
+    Hca,
+    Job,
+    LinkEvent,
+    LinkStatus,
+    MaintenancePlan,
+    MaintenanceWindow,
+    Move,
+    NetdevStatus,
+    Outcome,
+    PciStatus,
+    PortId,
+    PortInfo,
+    PortView,
+    ReadFailure,
+    Reading,
+    Target,
+    ToolReport,
+)
+from fabricmon.observed import ObservedPorts
+from fabricmon.outage_counters import counts_outages
+from fabricmon.port_key import port_key
+from fabricmon.quarantine import Quarantine, common_failure
+from fabricmon.schedule import Entry, Schedule
+from fabricmon.sources.protocol import Lane, Scope, Source
+from fabricmon.window import Window
+
+UNSTABLE_SECONDS = 60.0
+"""How long state is read every second after a port changed: flaps come in groups."""
+
+REMEMBER_OUTAGES = frozenset({Signal.LINK_DOWN, Signal.CARRIER_DOWN})
+"""Counters that remember an outage shorter than a poll."""
+
+SLOWEST_SECONDS = 3600.0
+"""Longest period of driver statistics that are slow to give."""
+
+MILLISECONDS = 1000
+
+MAX_NEWS = 10_000
+"""Samples kept between two judgements; a storm of link events stops here."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What has come in since the last judgement, each sample once."""
+
+    statuses: tuple[LinkStatus, ...]
+    netdevs: tuple[NetdevStatus, ...]
+    events: tuple[LinkEvent, ...]
+    moves: tuple[Move, ...]
+
+
+class Intake:
+    """Takes the outcomes of polls in; everything else asks it what is known."""
+
+    def __init__(
+        self, config: Config, sources: Sequence[Source], schedule: Schedule
+    ) -> None:
+        """Start knowing nothing."""
+        self._config = config
+        self._sources = tuple(sources)
+        self._schedule = schedule
+        self.window = Window(config)
+        self.observed = ObservedPorts()
+        self.inventory = Inventory(config)
+        self.quarantine = Quarantine(config.deadlines)
+        self.boot: BootInfo | None = None
+        self.class_error: str | None = None
+        self._changes = 0
+        self.ever_active: set[str] = set()
+        self._now = 0.0
+        self._saved_counters = b""
+        self._maintenance = MaintenancePlan(at=0)
+        self._failures: dict[str, tuple[ReadFailure, ...]] = {}
+        self._reports: dict[str, ToolReport] = {}
+        self._unstable_until: dict[str, float] = {}
+        self._statuses: deque[LinkStatus] = deque(maxlen=MAX_NEWS)
+        self._netdevs: deque[NetdevStatus] = deque(maxlen=MAX_NEWS)
+        self._events: deque[LinkEvent] = deque(maxlen=MAX_NEWS)
+        self._moves: deque[Move] = deque(maxlen=MAX_NEWS)
+        self._take: dict[type, Callable[[Any, Entry], None]] = {
+            Reading: self._take_reading,
+            LinkStatus: self._take_status,
+            NetdevStatus: self._take_netdev,
+            PciStatus: self._take_pci,
+            Hca: self._take_hca,
+            DeviceList: self._take_devices,
+            Accelerators: self._take_accelerators,
+            LinkEvent: self._take_event,
+            BootInfo: self._take_boot,
+            MaintenancePlan: self._take_maintenance,
+            ToolReport: self._take_report,
+            ReadFailure: self._skip,
+        }
+
+    @property
+    def layout(self) -> int:
+        """A number that changes when the set of values or an identity does."""
+        return self._changes + self.inventory.layout
+
+    def start(self, now: float) -> None:
+        """Schedule what is polled once for the whole node."""
+        for source in self._sources:
+            if source.scope is Scope.NODE:
+                self._schedule.add(source, Target(), self._period(source), now)
+
+    def feed(self, outcome: Outcome) -> None:
+        """Take in what became of one poll."""
+        failures: tuple[ReadFailure, ...] = ()
+        readings: list[Reading] = []
+        for record in outcome.records:
+            if isinstance(record, Reading):
+                readings.append(record)
+            elif isinstance(record, ReadFailure):
+                failures = (*failures, record)
+        answered = len(outcome.records) - len(failures)
+        if readings and readings[0].absent:
+            whole = tuple(_whole_failure(outcome.job, readings))
+            failures, answered = (*failures, *whole), answered if not whole else 0
+        failed = outcome.error is not None or (bool(failures) and not answered)
+        entry = self._schedule.settle(outcome, failed=failed)
+        if entry is None:
+            return
+        self._now = outcome.ended
+        if failures or failed or self._failures:
+            self._note_failures(entry, outcome, failures)
+        if entry.source.lane is Lane.DRIVER:
+            self._back_off(entry)
+        if readings:
+            self._spare(entry, readings)
+        for record in outcome.records:
+            self._take[type(record)](record, entry)
+
+    def resume_counters(self, saved: bytes) -> None:
+        """Take what counters read last, once it is known which boot this is."""
+        self._saved_counters = saved
+
+    def inherit(self, previous: Intake) -> None:
+        """Take over what another intake of the same node has measured."""
+        self.window = previous.window
+        self.boot = previous.boot
+        self._saved_counters = b""
+
+    def take_news(self) -> News:
+        """Return what is new and forget that it was."""
+        news = News(
+            tuple(self._statuses),
+            tuple(self._netdevs),
+            tuple(self._events),
+            tuple(self._moves),
+        )
+        for kept in (self._statuses, self._netdevs, self._events, self._moves):
+            kept.clear()
+        return news
+
+    def port_views(self, now: float) -> tuple[PortView, ...]:
+        """Return every port of the node as detectors see it."""
+        return tuple(self._view(info, now) for info in self.inventory.ports())
+
+    def readings(self, port: PortInfo) -> tuple[Reading, ...]:
+        """Return the newest readings of a port; a device's own go with its first."""
+        found = tuple(self.observed.port(port.id).readings.values())
+        ports = self.inventory.ports()
+        device = port.id.device
+        if next((info for info in ports if info.id.device == device), None) is not port:
+            return found
+        return (*found, *self.observed.port(PortId(device, 0)).readings.values())
+
+    def failures(self, now: float) -> tuple[ReadFailure, ...]:
+        """Return what could not be read at all: newest polls, and those that hang."""
+        noted = (item for kept in self._failures.values() for item in kept)
+        hung = self._schedule.hung(now - self._config.deadlines.read_seconds)
+        return (*noted, *hung)
+
+    def reports(self) -> tuple[ToolReport, ...]:
+        """Return the newest report of each tool."""
+        return tuple(self._reports.values())
+
+    def maintenance(self, wall: float) -> tuple[MaintenanceWindow, ...]:
+        """Return the windows that have not ended."""
+        return tuple(w for w in self._maintenance.windows if w.until > wall)
+
+    @property
+    def maintenance_error(self) -> str | None:
+        """What of the maintenance file could not be understood."""
+        return self._maintenance.error
+
+    def _view(self, info: PortInfo, now: float) -> PortView:
+        seen = self.observed.port(info.id)
+        key = port_key(info)
+        if seen.was_active:
+            self.ever_active.add(key)
+        return PortView(
+            info=info,
+            status=seen.status,
+            netdev=seen.netdev,
+            pci=self.observed.pci.get(info.id.device),
+            ever_active=key in self.ever_active,
+            fresh=seen.status is not None and self._is_fresh(info.id, seen.status, now),
+        )
+
+    def _is_fresh(self, port: PortId, status: LinkStatus, now: float) -> bool:
+        entry = self._schedule.entry("state", port.device)
+        period = entry.period if entry else self._config.periods.state_seconds
+        allowed = self._config.telemetry.stale_polls * period
+        return now - status.at <= allowed + self._config.deadlines.read_seconds
+
+    def _period(self, source: Source) -> float:
+        return source.period(self._config.periods)
+
+    def _note_failures(
+        self, entry: Entry, outcome: Outcome, failures: tuple[ReadFailure, ...]
+    ) -> None:
+        key = f"{entry.source.name} {entry.target.name}"
+        if outcome.error is not None:
+            device, file = entry.target.name or None, entry.source.name
+            failures = (ReadFailure(device, None, file, None, outcome.error),)
+        if entry.quarantined is not None and failures:
+            # A function that is not meant to answer is no failure once that is known.
+            restricted = Absence(
+                entry.source.name, failures[0].errno or ""
+            ).is_restricted
+            failures = () if restricted else failures
+        if failures:
+            self._failures[key] = failures
+            entry.count_errors(f.errno or "error" for f in failures)
+        else:
+            self._failures.pop(key, None)
+
+    def _spare(self, entry: Entry, readings: Sequence[Reading]) -> None:
+        """Read rarely what only fails."""
+        device, source = entry.target.name, entry.source.name
+        change = self.quarantine.judge(device, source, readings, self._now)
+        if change is not None:
+            entry.quarantined = change.reason
+            self._changes += 1
+        if entry.quarantined is not None:
+            until = self.quarantine.until(device, source)
+            if until is not None:
+                self._schedule.postpone(entry, until)
+
+    def _back_off(self, entry: Entry) -> None:
+        """Ask rarely for what holds a kernel lock for long, whatever it answers."""
+        usual = self._period(entry.source)
+        limit = self._config.deadlines.driver_backoff_milliseconds / MILLISECONDS
+        if entry.duration > limit:
+            period = min(entry.period * 2, SLOWEST_SECONDS)
+            self._schedule.set_period(entry, period, self._now)
+        elif entry.period > usual:
+            self._schedule.set_period(entry, max(entry.period / 2, usual), self._now)
+
+    def _take_reading(self, reading: Reading, entry: Entry) -> None:
+        group = reading.specs[0].group if reading.specs else Group.ERRORS
+        seen = self.observed.port(reading.port)
+        last = seen.readings.get(group)
+        if last is None or last.specs != reading.specs or last.absent != reading.absent:
+            self._changes += 1
+        moves = self.window.add(reading, entry.period)
+        if reading.specs:
+            seen.take_traffic(reading, last)
+        seen.readings[group] = reading
+        if moves:
+            self._moves.extend(moves)
+            self._react(reading.port, moves)
+        if reading.absent:
+            entry.count_errors(a.reason for a in reading.absent if not a.is_absent)
+
+    def _react(self, port: PortId, moves: tuple[Move, ...]) -> None:
+        if any(m.spec.fault_class is FaultClass.LINK for m in moves):
+            self.observed.port(port).link_moved = True
+        steps = (m for m in moves if m.previous is not None)  # a first sight is none
+        if any(m.spec.signal in REMEMBER_OUTAGES for m in steps):
+            self._watch_closely(port.device, moves[0].at)
+
+    def _watch_closely(self, device: str, now: float) -> None:
+        """Read state every second until the device was stable for a while."""
+        self._unstable_until[device] = now + UNSTABLE_SECONDS
+        self._schedule.hasten("link_detail", device, now)
+        self._pace_state(device, now)
+
+    def _pace_state(self, device: str, now: float) -> None:
+        entry = self._schedule.entry("state", device)
+        if entry is None:
+            return
+        periods = self._config.periods
+        told = self._is_virtual(device) or self._kernel_tells(device)
+        hca = entry.target.hca
+        counted = not told and hca is not None and counts_outages(hca, self.window)
+        calm = (told or counted) and not self._is_unstable(device, now)
+        period = periods.state_seconds if calm else periods.state_without_netdev_seconds
+        self._schedule.set_period(entry, period, now)
+        counter = self._schedule.entry("outages", device)
+        if counter is not None and counter.quarantined is None:
+            period = periods.outages_seconds if counted else periods.errors_seconds
+            self._schedule.set_period(counter, period, now)
+
+    def _is_unstable(self, device: str, now: float) -> bool:
+        return now < self._unstable_until.get(device, 0)
+
+    def _is_virtual(self, device: str) -> bool:
+        """Tell whether a device is a virtual function: the physical one is watched."""
+        entry = self._schedule.entry("state", device)
+        hca = entry.target.hca if entry is not None else None
+        return hca is not None and hca.is_vf
+
+    def _kernel_tells(self, device: str) -> bool:
+        """Tell whether the kernel reports link changes of every port by itself."""
+        if self.boot is None or not self.boot.tells_links:
+            return False
+        ports = [seen for seen in self.observed if seen.id.device == device]
+        ports = [seen for seen in ports if seen.id.port > 0]
+        return bool(ports) and all(
+            seen.netdev is not None and seen.netdev.operstate == "up" for seen in ports
+        )
+
+    def _take_status(self, status: LinkStatus, entry: Entry) -> None:
+        before = self.observed.port(status.port).status
+        merged = self.observed.port(status.port).take_status(status)
+        self._statuses.append(merged)
+        changed = before is not None and before.state != merged.state
+        if changed:
+            self._watch_closely(status.port.device, status.at)
+        else:
+            self._pace_state(status.port.device, status.at)
+        if merged.complete and self._is_unstable(status.port.device, status.at):
+            again = status.at + self._config.periods.state_seconds
+            self._schedule.hasten("link_detail", status.port.device, again)
+        if before is None or before.absent != merged.absent or changed:
+            self._changes += 1
+        self.inventory.update(merged)
+        entry.count_errors(a.reason for a in status.absent if not a.is_absent)
+
+    def _take_netdev(self, status: NetdevStatus, _entry: Entry) -> None:
+        self.observed.port(status.port).netdev = status
+        self._netdevs.append(status)
+
+    def _take_pci(self, status: PciStatus, _entry: Entry) -> None:
+        self.observed.pci[status.device] = status
+
+    def _take_devices(self, devices: DeviceList, _entry: Entry) -> None:
+        if self.class_error != devices.error:
+            self.class_error = devices.error
+            self._changes += 1
+        changes = self.inventory.update(devices)
+        for name in changes.appeared:
+            for source in self._sources:
+                if source.scope is Scope.DEVICE:
+                    period = self._period(source)
+                    self._schedule.add(source, Target(name), period, devices.at)
+        for name in changes.disappeared:
+            self._forget(name)
+
+    def _forget(self, device: str) -> None:
+        self._changes += 1
+        self._schedule.remove(device)
+        self.observed.forget(device)
+        self.window.forget(device)
+        self.quarantine.forget(device)
+        self._unstable_until.pop(device, None)
+        for key in [key for key in self._failures if key.endswith(f" {device}")]:
+            del self._failures[key]
+
+    def _take_hca(self, hca: Hca, _entry: Entry) -> None:
+        changes = self.inventory.update(hca)
+        if changes.reloaded:
+            self.window.rebaseline(hca.name, "driver loaded again")
+        self.observed.keep_only(hca)
+        for source in self._sources:
+            if source.scope is not Scope.NODE:
+                period = self._period(source)
+                self._schedule.add(source, Target(hca.name, hca), period, self._now)
+
+    def _take_accelerators(self, found: Accelerators, _entry: Entry) -> None:
+        self.inventory.update(found)
+
+    def _take_event(self, event: LinkEvent, _entry: Entry) -> None:
+        self._events.append(event)
+        for info in self.inventory.ports():
+            lost = not event.netdev  # some events were: look at every port
+            if lost or event.netdev in info.netdevs:
+                self._schedule.hasten("state", info.id.device, event.at)
+                self._schedule.hasten("netdev", info.id.device, event.at)
+                self._watch_closely(info.id.device, event.at)
+
+    def _take_boot(self, boot: BootInfo, _entry: Entry) -> None:
+        if self.boot is not None and boot.boot_id != self.boot.boot_id:
+            for hca in self.inventory.hcas():
+                self.window.rebaseline(hca.name, "the node booted")
+        if self._saved_counters and self.boot is None:
+            with suppress(ValueError):  # damaged: then only this outage is not told
+                self.window.resume(self._saved_counters, boot.boot_id)
+        self.boot = boot
+        self.inventory.update(boot)
+
+    def _take_maintenance(self, plan: MaintenancePlan, _entry: Entry) -> None:
+        self._maintenance = plan
+
+    def _take_report(self, report: ToolReport, _entry: Entry) -> None:
+        self._reports[report.tool] = report
+
+    def _skip(self, _record: ReadFailure, _entry: Entry) -> None:
+        """Failures were noted with the outcome."""
+
+
+def _whole_failure(job: Job, readings: Sequence[Reading]) -> Iterator[ReadFailure]:
+    """Say that every file of a source fails alike: nothing of it can be seen."""
+    reason = common_failure(readings)
+    if reason is not None and Absence(job.source, reason).is_errno:
+        yield ReadFailure(
+            device=job.unit,
+            port=None,
+            file=job.source,
+            errno=reason,
+            message=f"every {job.source} file fails",
+        )

@@ -1,0 +1,346 @@
+"""One node, step by step: polls that are due, their records, findings, a snapshot.
+
+The live agent and the replay drive the same object; it has no clock and no threads
+of its own. `Reader` runs the polls, at once (replay) or in lanes (live).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from fabricmon.config import Config
+from fabricmon.detect.protocol import Detector, KeepsOutages
+from fabricmon.incidents import Incidents
+from fabricmon.intake import Intake
+from fabricmon.lanes import Reader
+from fabricmon.model import (
+    Blindness,
+    Finding,
+    Health,
+    Incident,
+    OutageSummary,
+    PortId,
+    PortInfo,
+    PortSnapshot,
+    PortView,
+    ReadFailure,
+    Snapshot,
+    Subject,
+    Topology,
+    View,
+)
+from fabricmon.observed import Observed
+from fabricmon.saved import SavedState
+from fabricmon.schedule import Schedule
+from fabricmon.sources.protocol import Lane, Source
+from fabricmon.verdicts import of_node, of_port
+
+JUDGE_SECONDS = 1.0
+"""Longest time without a judgement while nothing new arrives: things also age."""
+
+SLOW_SECONDS = 60.0
+"""Rhythm of what is dear and changes slowly: blindness, errors of the last hour."""
+
+
+START_SECONDS = 30.0
+"""Until then a node that does not answer is starting, after it it is in trouble."""
+
+READY_LANES = frozenset({Lane.NODE, Lane.DEVICE})
+"""Lanes that must have answered once before the node counts as seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The host's clocks and counts at one step."""
+
+    now: float
+    wall: float
+    firmware_reads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a pipeline is made of."""
+
+    config: Config
+    node: str
+    config_hash: str
+    sources: Sequence[Source]
+    detectors: Sequence[Detector]
+    reader: Reader
+
+
+class Pipeline:
+    """Runs the node; `step` is the only thing that moves it."""
+
+    def __init__(self, parts: Parts, start: Moment) -> None:
+        """Schedule the first polls at ``start``."""
+        self._parts = parts
+        self._start = start
+        self.schedule = Schedule(start.now)
+        self.incidents = Incidents(parts.config, parts.node)
+        self.intake = Intake(parts.config, parts.sources, self.schedule)
+        self.intake.start(start.now)
+        keepers = (d for d in parts.detectors if isinstance(d, KeepsOutages))
+        self._outage_keeper = next(keepers, None)
+        self._steps = 0
+        self._judged_at = start.now - JUDGE_SECONDS
+        self._stepped_at = start.now
+        self._gap: float | None = None
+        self._blind: tuple[Blindness, ...] = ()
+        self._blind_at = start.now - SLOW_SECONDS
+        self._blind_layout = -1
+        self.unsaved: ReadFailure | None = None
+        """Why the state could not be saved, as told by whoever saves it."""
+        self.snapshot = self._make_snapshot(start, (), ())
+
+    @property
+    def config(self) -> Config:
+        """The configuration in force."""
+        return self._parts.config
+
+    @property
+    def next_due(self) -> float:
+        """When `step` must be called next, at the latest."""
+        due = self.schedule.next_due
+        idle = self._judged_at + max(JUDGE_SECONDS, self.config.periods.devices_seconds)
+        return idle if due is None else min(due, idle)
+
+    @property
+    def started_at(self) -> float:
+        """When the pipeline was made, monotonic seconds of the host."""
+        return self._start.now
+
+    def has_seen_all(self) -> bool:
+        """Tell whether every device was read once or hangs, tools left aside."""
+        deadline = self.config.deadlines.read_seconds
+        return self.schedule.has_settled(READY_LANES, self._stepped_at - deadline)
+
+    def read_again(self) -> None:
+        """Poll every device once more at the next step; `has_seen_all` starts over."""
+        self.schedule.start_over(READY_LANES, self._stepped_at)
+
+    def set_topology(self, topology: Topology) -> None:
+        """Take leaf, rail and role of ports from a topology."""
+        self.intake.inventory.set_topology(topology)
+
+    def hasten(self, source: str, target: str = "") -> None:
+        """Poll a source at the next step instead of when it would be due."""
+        self.schedule.hasten(source, target, self._stepped_at)
+
+    def step(self, moment: Moment, *, judge: bool = False) -> tuple[Incident, ...]:
+        """Start what is due, take in what has ended, judge; return what changed.
+
+        Where nothing has come in, it is judged once a second, or if ``judge`` says so.
+        """
+        now = moment.now
+        self._note_gap(now)
+        for entry in self.schedule.take_due(now):
+            self._parts.reader.submit(entry.job)
+        fed = False
+        for outcome in self._parts.reader.collect(now):
+            self.intake.feed(outcome)
+            fed = fed or bool(outcome.records) or outcome.error is not None
+        if not (fed or judge) and now - self._judged_at < JUDGE_SECONDS:
+            return ()
+        return self._judge(moment)
+
+    def _note_gap(self, now: float) -> None:
+        late = now - self._stepped_at
+        shortest = self.config.periods.devices_seconds
+        if late > self.config.telemetry.gap_polls * shortest:
+            self._gap = late
+        self._stepped_at = now
+
+    def save(self) -> SavedState:
+        """Return what the next agent must know."""
+        snapshot, intake = self.snapshot, self.intake
+        boot_id = snapshot.boot.boot_id if snapshot.boot else ""
+        return SavedState(
+            node=self._parts.node,
+            boot_id=boot_id,
+            seq=self.incidents.seq,
+            written=snapshot.wall,
+            ever_active=tuple(sorted(intake.ever_active)),
+            detectors={each.name: each.save() for each in self._parts.detectors},
+            incidents=self.incidents.save(),
+            inventory=intake.inventory.save(),
+            counters=intake.window.save(boot_id),
+        )
+
+    def restore(self, saved: SavedState) -> tuple[str, ...]:
+        """Go on where an earlier agent ended; return what could not be used."""
+        start, intake = self._start, self.intake
+        intake.ever_active.update(saved.ever_active)
+        intake.resume_counters(saved.counters)
+        self.incidents.restore(saved.incidents, saved.seq, start.now, start.wall)
+        problems = []
+        offset = start.wall - start.now
+        parts: list[Callable[[], None]] = []
+        if saved.inventory:
+            parts.append(partial(intake.inventory.restore, saved.inventory))
+        for detector in self._parts.detectors:
+            kept = saved.detectors.get(detector.name, b"")
+            if kept:
+                parts.append(partial(detector.restore, kept, offset))
+        for restore in parts:
+            try:
+                restore()
+            except ValueError as error:
+                problems.append(str(error))
+        return tuple(problems)
+
+    def inherit(self, previous: Pipeline) -> None:
+        """Take over from a pipeline with another configuration: nothing is forgotten."""
+        self.restore(previous.save())
+        self.intake.inherit(previous.intake)
+
+    def _judge(self, moment: Moment) -> tuple[Incident, ...]:
+        view = self._view(moment)
+        self._judged_at = moment.now
+        findings: list[Finding] = []
+        for detector in self._parts.detectors:
+            findings.extend(detector.judge(view))
+        changes = self.incidents.update(
+            moment.now,
+            moment.wall,
+            findings,
+            self._sight(view),
+            self.intake.maintenance(moment.wall),
+        )
+        self._look_for_blind_spots(view)
+        self._steps += 1
+        self._gap = None
+        self.snapshot = self._make_snapshot(moment, view.ports, view.health)
+        return changes
+
+    def _sight(self, view: View) -> Callable[[Subject], bool]:
+        """Return what tells whether a subject cannot be seen now."""
+        fresh = {port.info.id for port in view.ports if port.fresh}
+        devices = {port.device for port in fresh}
+        known = {port.info.id.device for port in view.ports}
+        known |= {device.name for device in view.missing}
+        enough = self.config.link_state.missing_polls
+        gone = {device.name for device in view.missing if device.polls >= enough}
+        started = self.has_seen_all() or view.now - self.started_at > START_SECONDS
+
+        def held(subject: Subject) -> bool:
+            if subject.device is None:
+                return not started
+            if subject.device in gone:
+                return False
+            if subject.device not in known:  # renamed, or not watched any more
+                return not started
+            if subject.port is None:
+                return subject.device not in devices
+            return PortId(subject.device, subject.port) not in fresh
+
+        return held
+
+    def _look_for_blind_spots(self, view: View) -> None:
+        layout = self.intake.layout
+        if layout == self._blind_layout and view.now - self._blind_at < SLOW_SECONDS:
+            return
+        self._blind_layout, self._blind_at = layout, view.now
+        blind: list[Blindness] = []
+        for detector in self._parts.detectors:
+            blind.extend(detector.blind(view))
+        self._blind = tuple(blind)
+
+    def _view(self, moment: Moment) -> View:
+        intake = self.intake
+        news = intake.take_news()
+        return View(
+            now=moment.now,
+            wall=moment.wall,
+            node=self._parts.node,
+            boot=intake.boot,
+            ports=intake.port_views(moment.now),
+            hcas=intake.inventory.hcas(),
+            missing=intake.inventory.missing(moment.now),
+            statuses=news.statuses,
+            netdevs=news.netdevs,
+            events=news.events,
+            moves=news.moves,
+            health=self.schedule.health(),
+            failures=intake.failures(moment.now),
+            reports=intake.reports(),
+            counters=intake.window,
+            class_error=intake.class_error,
+            gap_seconds=self._gap,
+            compute_shortfall=intake.inventory.compute_shortfall,
+            maintenance=intake.maintenance(moment.wall),
+        )
+
+    def _make_snapshot(
+        self,
+        moment: Moment,
+        views: tuple[PortView, ...],
+        health: tuple[Health, ...],
+    ) -> Snapshot:
+        incidents = self.incidents.open()
+        ports = tuple(self._port(view, incidents, moment.now) for view in views)
+        intake = self.intake
+        failures = intake.failures(moment.now)
+        blind = intake.class_error is not None or not ports or bool(failures)
+        verdicts = (port.verdict for port in ports)
+        return Snapshot(
+            node=self._parts.node,
+            now=moment.now,
+            wall=moment.wall,
+            boot=intake.boot,
+            layout=intake.layout,
+            ports=ports,
+            hcas=intake.inventory.hcas(),
+            incidents=incidents,
+            blind=self._blind,
+            health=health,
+            verdict=of_node(verdicts, incidents, blind=blind),
+            class_error=intake.class_error,
+            failures=failures,
+            maintenance=intake.maintenance(moment.wall),
+            firmware_reads=moment.firmware_reads,
+            config_hash=self._parts.config_hash,
+            steps=self._steps,
+            started=self._start.wall,
+            note=intake.inventory.role_note,
+            unsaved=self.unsaved,
+            maintenance_error=intake.maintenance_error,
+        )
+
+    def _port(
+        self, view: PortView, incidents: tuple[Incident, ...], now: float
+    ) -> PortSnapshot:
+        port = view.info.id
+        seen = self.intake.observed.port(port)
+        self._count_errors(seen, now)
+        verdict, reasons = of_port(view, incidents)
+        history = self._outages(view.info)
+        window = self.intake.window
+        return PortSnapshot(
+            info=view.info,
+            status=view.status,
+            netdev=view.netdev,
+            pci=view.pci,
+            readings=self.intake.readings(view.info),
+            verdict=verdict,
+            reasons=reasons,
+            saturated=tuple(spec.file for spec in window.saturated(port)),
+            resets=window.resets(port),
+            flaps=history.flaps,
+            downtime_seconds=history.downtime_seconds,
+            last_down=history.last_down,
+            errors_per_hour=seen.errors_per_hour,
+            traffic_received=tuple(seen.received),
+            traffic_transmitted=tuple(seen.transmitted),
+        )
+
+    def _outages(self, port: PortInfo) -> OutageSummary:
+        keeper = self._outage_keeper
+        return OutageSummary() if keeper is None else keeper.outages(port)
+
+    def _count_errors(self, seen: Observed, now: float) -> None:
+        if seen.link_moved or now - seen.errors_counted_at >= SLOW_SECONDS:
+            seen.count_errors(self.intake.window, now)

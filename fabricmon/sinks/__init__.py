@@ -1,0 +1,1 @@
+"""Where snapshots and incidents go."""

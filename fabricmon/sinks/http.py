@@ -1,0 +1,274 @@
+"""An HTTP server for a few fixed paths, in threads of its own and bounded in every way.
+
+It answers while the agent's loop hangs, and no client can hold it up: a connection has
+so many seconds to send its request and as many to take the answer, one thread each,
+so many at a time. Parsing is the standard library's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import selectors
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from prometheus_client import Metric
+
+from fabricmon.config_rules import split_address
+from fabricmon.errors import HostError
+from fabricmon.sinks.http_message import (
+    MOST_OCTETS,
+    Header,
+    Request,
+    Response,
+    parse,
+    plain,
+    reply,
+)
+
+STOP_SECONDS = 0.5
+"""How long `Listener.close` waits for the thread that accepts."""
+
+_PAUSE_SECONDS = 0.1  # before the next try when no connection can be accepted
+_SHORTEST_SECONDS = 1e-6  # a time-out of 0 would mean something else
+_METHODS = ("GET", "HEAD")
+_END_OF_HEAD = (b"\r\n\r\n", b"\n\n")
+
+
+Route = Callable[[Request], Response]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Connections at a time, and seconds for a request and again for its answer."""
+
+    connections: int = 32
+    timeout_seconds: float = 2.0
+
+
+class Listener:
+    """Serves routes on one address.
+
+    ``name`` tells listeners apart in their metrics. ``routes`` are by exact path;
+    only GET and HEAD exist. With ``tls`` every connection is encrypted.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        routes: Mapping[str, Route],
+        limits: Limits = Limits(),
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Take an address such as ``127.0.0.1:9879`` or ``[::1]:0``.
+
+        Raises `ConfigError` if it is none.
+        """
+        self._name = name
+        self._host, self._port = split_address(address, f"listen.{name}")
+        self._routes = routes
+        self._limits = limits
+        self._tls = tls
+        self._slots = threading.BoundedSemaphore(limits.connections)
+        self._failures = 0
+        self._counting = threading.Lock()
+        self._stopping = threading.Event()
+        self._socket: socket.socket | None = None
+        self._waker: socket.socket | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def port(self) -> int:
+        """Where it listens: the port that the system chose if it was asked for 0."""
+        if self._socket is None:
+            return self._port
+        return int(self._socket.getsockname()[1])
+
+    def open(self) -> None:
+        """Listen and serve; raises `HostError` if the address cannot be had."""
+        self._socket = _listen(self._host, self._port)
+        self._socket.setblocking(False)
+        self._waker, wake = socket.socketpair()
+        self._stopping.clear()
+        self._thread = threading.Thread(
+            target=self._accept_all,
+            args=(self._socket, wake),
+            name=f"{self._name}-listener",
+            daemon=True,
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening; connections that are being served end by themselves."""
+        self._stopping.set()
+        if self._waker is not None:
+            self._waker.close()
+            self._waker = None
+        if self._thread is not None:
+            self._thread.join(STOP_SECONDS)
+            self._thread = None
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def collect(self) -> Iterable[Metric]:
+        """Return its own metric, for `prometheus_client`."""
+        metric = Metric(
+            "fabricmon_http_failures",
+            "Connections refused for their number, and requests that failed",
+            "counter",
+        )
+        labels = {"listener": self._name}
+        metric.add_sample("fabricmon_http_failures_total", labels, self._failures)
+        return (metric,)
+
+    def _accept_all(self, listening: socket.socket, wake: socket.socket) -> None:
+        with wake, selectors.DefaultSelector() as selector:
+            selector.register(listening, selectors.EVENT_READ)
+            selector.register(wake, selectors.EVENT_READ)
+            while not self._stopping.is_set():
+                selector.select()
+                if not self._stopping.is_set():
+                    self._accept(listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        try:
+            connection, _ = listening.accept()
+        except (BlockingIOError, ConnectionError):  # the client has gone again
+            return
+        except OSError:  # out of descriptors
+            self._count_failure()
+            self._stopping.wait(_PAUSE_SECONDS)
+            return
+        if not self._slots.acquire(blocking=False):
+            self._refuse(connection)
+            return
+        thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # out of threads
+            self._slots.release()
+            self._refuse(connection)
+
+    def _refuse(self, connection: socket.socket) -> None:
+        """Send one client away without waiting for it."""
+        self._count_failure()
+        with contextlib.suppress(OSError), connection:
+            connection.setblocking(False)
+            if self._tls is None:
+                connection.send(reply(plain(HTTPStatus.SERVICE_UNAVAILABLE)))
+
+    def _serve(self, connection: socket.socket) -> None:
+        """Answer one request; a client that fails or dawdles is dropped."""
+        try:
+            with contextlib.closing(self._secured(connection)) as secured:
+                head = _read_head(secured, self._limits.timeout_seconds)
+                if head:
+                    secured.settimeout(self._limits.timeout_seconds)
+                    secured.sendall(self._answer(head))
+                    _take_leave(secured)
+        except OSError:
+            self._count_failure()
+        finally:
+            connection.close()
+            self._slots.release()
+
+    def _secured(self, connection: socket.socket) -> socket.socket:
+        connection.settimeout(self._limits.timeout_seconds)
+        if self._tls is None:
+            return connection
+        return self._tls.wrap_socket(connection, server_side=True)
+
+    def _answer(self, head: bytes) -> bytes:
+        if len(head) > MOST_OCTETS:
+            return reply(plain(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE))
+        incoming = parse(head)
+        if incoming.request is None:
+            return reply(plain(incoming.failure))
+        response = self._route(incoming.method, incoming.request)
+        return reply(response, body=incoming.method != "HEAD")
+
+    def _route(self, method: str, request: Request) -> Response:
+        route = self._routes.get(request.path)
+        if route is None:
+            return plain(HTTPStatus.NOT_FOUND)
+        if method not in _METHODS:
+            allow = Header("Allow", ", ".join(_METHODS))
+            return plain(HTTPStatus.METHOD_NOT_ALLOWED, allow)
+        try:
+            return route(request)
+        except Exception:  # noqa: BLE001 - one page that fails must not end the others
+            self._count_failure()
+            return plain(HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _count_failure(self) -> None:
+        with self._counting:
+            self._failures += 1
+
+
+def _read_head(connection: socket.socket, seconds: float) -> bytes:
+    """Read up to the empty line or the longest length; nothing if nothing was sent.
+
+    Raises OSError when it does not come in time.
+    """
+    end = time.monotonic() + seconds
+    head = b""
+    while len(head) <= MOST_OCTETS and not any(mark in head for mark in _END_OF_HEAD):
+        connection.settimeout(max(end - time.monotonic(), _SHORTEST_SECONDS))
+        received = connection.recv(MOST_OCTETS)
+        if not received and head:
+            message = "the client ended before its request did"
+            raise ConnectionError(message)
+        if not received:
+            return head
+        head += received
+    return head
+
+
+def _take_leave(connection: socket.socket) -> None:
+    """Close so that the answer arrives even where a body was sent that nobody read."""
+    if not isinstance(connection, ssl.SSLSocket):
+        connection.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(OSError):
+            connection.recv(MOST_OCTETS)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, _, _, _, address = found[0]
+        both = host == "::" and socket.has_dualstack_ipv6()
+        return socket.create_server(
+            (host, port) if both else address[:2], family=family, dualstack_ipv6=both
+        )
+    except OSError as error:
+        name = errno.errorcode.get(error.errno or 0)
+        message = f"cannot listen on {host} port {port}: {error.strerror or error}"
+        raise HostError(message, errno=name) from error
+
+
+def make_tls(
+    certificate: str, key: str | None, client_authority: str | None
+) -> ssl.SSLContext:
+    """Return the context of a server; with an authority, clients must have its mark.
+
+    Raises `HostError` if a file cannot be used.
+    """
+    try:
+        context = ssl.create_default_context(
+            ssl.Purpose.CLIENT_AUTH, cafile=client_authority
+        )
+        context.load_cert_chain(certificate, key)
+    except (OSError, ValueError) as error:
+        message = f"TLS cannot be set up: {error}"
+        raise HostError(message, path=certificate) from error
+    if client_authority is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context

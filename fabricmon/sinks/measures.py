@@ -1,0 +1,198 @@
+"""What the metrics about the agent and the node measure: samples out of a snapshot."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fabricmon import __version__
+from fabricmon.model import Health, IncidentState, Snapshot
+
+
+class Sample(NamedTuple):
+    """One sample: the values of the family's labels, and the number."""
+
+    labels: tuple[object, ...]
+    value: float
+
+
+@dataclass(slots=True)
+class Fare:
+    """How one source fares: the worst of its units."""
+
+    ok: bool = True
+    duration_seconds: float = 0
+    last_success: float | None = None
+    in_flight_since: float | None = None
+
+    def take(self, health: Health) -> None:
+        """Count in one unit."""
+        self.ok = self.ok and health.ok
+        self.duration_seconds = max(self.duration_seconds, health.duration_seconds)
+        self.last_success = _earlier(self.last_success, health.last_success)
+        self.in_flight_since = _earlier(self.in_flight_since, health.in_flight_since)
+
+
+def _earlier(one: float | None, other: float | None) -> float | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is exported of the agent and the node: a snapshot, and the time now.
+
+    ``now`` is on the clock of ``snapshot.now``; ``withheld`` are the series that
+    counted and found no room; ``fares`` is of each source, by its name.
+    """
+
+    snapshot: Snapshot
+    now: float
+    withheld: int
+    fares: Mapping[str, Fare]
+
+
+Samples = Callable[[Scene], Iterable[Sample]]
+"""What finds the samples of a family."""
+
+
+def fares_of(snapshot: Snapshot) -> dict[str, Fare]:
+    """Sum up how the sources fare."""
+    found: dict[str, Fare] = {}
+    for health in snapshot.health:
+        fare = found.get(health.source)
+        if fare is None:
+            fare = found[health.source] = Fare()
+        fare.take(health)
+    return found
+
+
+def one(value: Callable[[Snapshot], float]) -> Samples:
+    """Return a function for a family of one sample without labels."""
+    return lambda scene: (Sample((), value(scene.snapshot)),)
+
+
+def build(_scene: Scene) -> Iterable[Sample]:
+    """The running program, always 1."""
+    return (Sample((__version__, platform.python_version()), 1),)
+
+
+def config(scene: Scene) -> Iterable[Sample]:
+    """The configuration in force, always 1."""
+    return (Sample((scene.snapshot.config_hash,), 1),)
+
+
+def age(scene: Scene) -> Iterable[Sample]:
+    """Age of the snapshot in seconds."""
+    return (Sample((), scene.now - scene.snapshot.now),)
+
+
+def withheld(scene: Scene) -> Iterable[Sample]:
+    """Series that found no room, if any."""
+    return (Sample((), scene.withheld),) if scene.withheld else ()
+
+
+def findings(*, shadow: bool) -> Samples:
+    """Return a function for the open findings, counted by their labels."""
+
+    def samples(scene: Scene) -> Iterable[Sample]:
+        found: Counter[tuple[object, ...]] = Counter()
+        for incident in scene.snapshot.incidents:
+            if (
+                incident.dry_run is shadow
+                and incident.state is not IncidentState.RESOLVED
+            ):
+                finding, subject = incident.finding, incident.finding.subject
+                place = (subject.device or "", _port(subject.port))
+                what = (finding.kind, finding.severity.word)
+                found[*what, finding.part, finding.action, *place] += 1
+        return (Sample(key, count) for key, count in found.items())
+
+    return samples
+
+
+def _port(port: int | None) -> object:
+    return "" if port is None else port
+
+
+def blind(scene: Scene) -> Iterable[Sample]:
+    """Kinds that cannot be judged here, each reason once."""
+    seen = dict.fromkeys((each.kind, each.reason) for each in scene.snapshot.blind)
+    return (Sample(key, 1) for key in seen)
+
+
+def success(scene: Scene) -> Iterable[Sample]:
+    """1 for each source of which every unit succeeded last time, else 0."""
+    return [Sample((name,), int(fare.ok)) for name, fare in scene.fares.items()]
+
+
+def duration(scene: Scene) -> Iterable[Sample]:
+    """Seconds that the longest last poll took."""
+    return [
+        Sample((name,), fare.duration_seconds) for name, fare in scene.fares.items()
+    ]
+
+
+def success_age(scene: Scene) -> Iterable[Sample]:
+    """Seconds since the last success of the unit where that is longest ago."""
+    return [
+        Sample((name,), scene.now - fare.last_success)
+        for name, fare in scene.fares.items()
+        if fare.last_success is not None
+    ]
+
+
+def in_flight(scene: Scene) -> Iterable[Sample]:
+    """Seconds since the longest of the polls that are going on began."""
+    return [
+        Sample((name,), scene.now - fare.in_flight_since)
+        for name, fare in scene.fares.items()
+        if fare.in_flight_since is not None
+    ]
+
+
+def errors(scene: Scene) -> Iterable[Sample]:
+    """Failed reads by source and errno."""
+    found: Counter[tuple[object, ...]] = Counter()
+    for health in scene.snapshot.health:
+        for error in health.errors:
+            found[health.source, _errno(error.errno)] += error.count
+    return (Sample(key, count) for key, count in found.items())
+
+
+def _errno(name: str) -> str:
+    """Return the name of an errno, ``other`` for any text: labels stay bounded."""
+    known = name.startswith("E") and name.isalnum() and name.isupper()
+    return name if known else "other"
+
+
+def unreadable(scene: Scene) -> Iterable[Sample]:
+    """Places that cannot be read at all."""
+    found = Counter(
+        (failure.device or "", _port(failure.port), _errno(failure.errno or ""))
+        for failure in scene.snapshot.failures
+    )
+    return (Sample(key, count) for key, count in found.items())
+
+
+def quarantined(scene: Scene) -> Iterable[Sample]:
+    """Sources that read a device rarely, because all of it failed."""
+    return (
+        Sample((health.unit, health.source, health.quarantined), 1)
+        for health in scene.snapshot.health
+        if health.quarantined is not None
+    )
+
+
+def maintenance(scene: Scene) -> Iterable[Sample]:
+    """Places under maintenance; the node has empty labels."""
+    places: dict[tuple[object, ...], None] = {}
+    for window in scene.snapshot.maintenance:
+        for name in window.ports or ("",):
+            device, _, port = name.partition("/")
+            places[device, port] = None
+    return (Sample(place, 1) for place in places)

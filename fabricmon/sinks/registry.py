@@ -1,0 +1,21 @@
+"""Every sink of the agent: one row each; none is made that the configuration refuses.
+
+Apart from the other registry, because sinks load what only the agent needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fabricmon.config import Config
+from fabricmon.runtime.heartbeat import Heartbeat
+from fabricmon.sinks import log, page, prometheus
+from fabricmon.sinks.protocol import Sink
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+Make = Callable[[Config, Heartbeat, "FilteringBoundLogger"], Sink | None]
+
+SINKS: tuple[Make, ...] = (log.make, prometheus.make, page.make)

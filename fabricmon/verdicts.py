@@ -1,0 +1,67 @@
+"""From open incidents and freshness to one word for a port and for the node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fabricmon.model import Finding, Incident, PortId, PortView, Severity, Verdict
+from fabricmon.parse.words import PortState
+
+DOWN_KINDS = frozenset({"port_down", "port_not_active", "device_missing"})
+"""Kinds that mean: no traffic passes here."""
+
+BLIND_KINDS = frozenset({"telemetry_stale", "source_failed"})
+"""Kinds that speak of the monitor, not of the fabric: nothing is known there."""
+
+
+def of_incident(incident: Incident) -> Verdict:
+    """Tell what an open incident says of its subject."""
+    return Verdict.HEALTHY if incident.dry_run else of_finding(incident.finding)
+
+
+def of_finding(finding: Finding) -> Verdict:
+    """Tell what a finding says of its subject."""
+    if finding.severity is Severity.INFO:
+        return Verdict.HEALTHY
+    if finding.kind in BLIND_KINDS:
+        return Verdict.UNKNOWN
+    return Verdict.DOWN if finding.kind in DOWN_KINDS else Verdict.DEGRADED
+
+
+def concerns(incident: Incident, port: PortId) -> bool:
+    """Tell whether an incident is about this port or the device it belongs to."""
+    subject = incident.finding.subject
+    return subject.device == port.device and subject.port in (None, port.port)
+
+
+def of_port(
+    view: PortView, incidents: Iterable[Incident]
+) -> tuple[Verdict, tuple[str, ...]]:
+    """Judge one port: the worst open incident, or that nothing is known of it."""
+    mine = [item for item in incidents if concerns(item, view.info.id)]
+    verdict = max(map(of_incident, mine), default=Verdict.HEALTHY)
+    reasons = [item.finding.summary for item in mine if of_incident(item) is verdict]
+    if verdict is not Verdict.HEALTHY:
+        return verdict, tuple(reasons)
+    if view.status is None or view.status.state is None:
+        return Verdict.UNKNOWN, ("state cannot be read",)
+    if not view.fresh:
+        return Verdict.UNKNOWN, ("values are old: a read hangs or is late",)
+    if view.status.state is not PortState.ACTIVE:
+        if view.ever_active:
+            return Verdict.UNKNOWN, (f"{view.status.state} for a moment",)
+        return Verdict.HEALTHY, (f"{view.status.state}: not in use",)
+    return Verdict.HEALTHY, ()
+
+
+def of_node(
+    ports: Iterable[Verdict], incidents: Iterable[Incident], *, blind: bool
+) -> Verdict:
+    """Judge the node: its worst port or node-wide incident, unknown if blind."""
+    node_wide = (
+        of_incident(item)
+        for item in incidents
+        if item.finding.subject.device is None or item.finding.kind == "device_missing"
+    )
+    floor = Verdict.UNKNOWN if blind else Verdict.HEALTHY
+    return max([floor, *ports, *node_wide])

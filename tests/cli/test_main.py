@@ -1,0 +1,163 @@
+"""The command line as a whole: usage, errors, and outputs that take no more."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fabricmon import __version__
+from fabricmon.cli import COMMANDS, main
+
+NAMES = [command.name for command in COMMANDS]
+WRONG = [
+    ["unknown"],
+    ["--unknown"],
+    ["check", "--unknown"],
+    ["check", "surplus"],
+    ["check", "--format", "xml"],
+    ["check", "--int", "5"],
+    *(["check", "--interval", text] for text in ("x", "0", "-1", "nan", "4000")),
+    ["check", "--ibstat-exit", "x"],
+    ["config"],
+    ["config", "mend"],
+    ["explain", "no_such_kind"],
+    ["maintenance"],
+    ["parse", "ibstat"],
+    ["record"],
+    ["record", "x", "--for", "0"],
+    ["replay", "x"],
+    ["demo", "--speed", "0"],
+]
+
+
+def run(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run the program."""
+    command = [sys.executable, "-m", "fabricmon", *words]
+    return subprocess.run(command, check=False, text=True, **options)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.mark.parametrize("words", WRONG, ids=" ".join)
+def test_wrong_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Status 64, one line that says what is wrong and where help is, no output."""
+    with pytest.raises(SystemExit) as error:
+        main(words)
+    assert error.value.code == 64
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert re.fullmatch(r"fabricmon[^\n]*: [^\n]+ \(see [^\n]+ --help\)\n", shown.err)
+
+
+def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help is shown, but not where a program would read a result."""
+    assert main([]) == 64
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert all(name in shown.err for name in NAMES)
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever asks gets it on standard output."""
+    with pytest.raises(SystemExit) as end:
+        main(["--help"])
+    assert end.value.code == 0
+    shown = capsys.readouterr().out
+    assert all(f"    {name}" in shown for name in NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_explains_itself(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each has its own help, with its arguments."""
+    with pytest.raises(SystemExit) as end:
+        main([name, "--help"])
+    assert end.value.code == 0
+    assert f"usage: fabricmon {name}" in capsys.readouterr().out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line with nothing else."""
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"{__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["check", "run", "config check"])
+def test_wrong_configuration(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Status 78 and one line with file, line and key; nothing is started."""
+    file = tmp_path / "wrong.yaml"
+    file.write_text("log:\n  levle: info\n")
+    assert main([*command.split(), "--config", str(file)]) == 78
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    (line,) = shown.err.splitlines()
+    assert f"{file}:2" in line
+    assert "log.levle" in line
+    assert "level" in line
+
+
+def test_an_absent_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that was named must be there."""
+    path = str(tmp_path / "none.yaml")
+    assert main(["check", "--config", path]) == 78
+    assert path in capsys.readouterr().err
+
+
+def test_environment(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A variable sets a key, also for commands."""
+    monkeypatch.setenv("FABRICMON_ROOT", str(tmp_path))
+    main(["config", "show"])
+    (line,) = (x for x in capsys.readouterr().out.splitlines() if x[:5] == "root:")
+    assert str(tmp_path) in line
+    assert "$FABRICMON_ROOT" in line
+
+
+LOUD = [["explain"], ["explain", "port_down"], ["config", "show"], ["config", "schema"]]
+
+
+@pytest.mark.parametrize("words", LOUD, ids=" ".join)
+def test_a_reader_that_has_seen_enough(words: list[str]) -> None:
+    """`| head` ends a command without a word, however little it had to say."""
+    readable, writable = os.pipe()
+    os.close(readable)
+    try:
+        done = run(*words, stdout=writable, stderr=subprocess.PIPE)
+    finally:
+        os.close(writable)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_disk_that_is_full() -> None:
+    """One line says so, and the status."""
+    with Path("/dev/full").open("w") as full:
+        done = run("explain", stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 70
+    assert done.stderr == "fabricmon: cannot write: No space left on device\n"
+
+
+def test_one_command_loads_no_other() -> None:
+    """A check that a scheduler runs every minute must not load the agent."""
+    script = (
+        "import sys; from fabricmon.cli import main; main(['explain']);"
+        "print(*(m for m in sys.modules if m.startswith('fabricmon.')),"
+        " file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    loaded = done.stderr.split()
+    assert "fabricmon.cli.explain" in loaded
+    assert not {"fabricmon.agent", "fabricmon.cli.run"} & set(loaded)

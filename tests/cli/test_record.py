@@ -1,0 +1,133 @@
+"""The command `fabricmon record`, as it is called."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fabricmon.cli import main
+from fabricmon.host.trace_read import TraceReader
+from fabricmon.model import Verdict
+from fabricmon.replaying import Replay
+from tests.support.agent import CLASS, FAST, Node
+from tests.support.servers import wait_until
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    """Return the files of a node."""
+    return Node(tmp_path)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Return a configuration that reads ten times a second."""
+    file = tmp_path / "fast.yaml"
+    file.write_text(json.dumps({**FAST, "node": "node07"}))
+    return file
+
+
+@pytest.fixture(autouse=True)
+def own_signals() -> Iterator[None]:
+    """Give the signals back that the command takes for itself."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_what_is_recorded_can_be_replayed(
+    node: Node, config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The replayed node has the ports, values and configuration of the real one."""
+    out = tmp_path / "x.trace.jsonl.gz"
+    words = ["record", str(out), "--for", "0.6", "--root", str(node.root)]
+    assert main([*words, "--config", str(config)]) == 0
+    assert capsys.readouterr() == ("", "")
+    replay = Replay(out)
+    list(replay.changes())
+    snapshot = replay.pipeline.snapshot
+    assert replay.problems == ()
+    assert snapshot.node == "node07"
+    assert replay.pipeline.config.periods.state_seconds == 0.1
+    assert [port.info.id.device for port in snapshot.ports] == [
+        *("mlx5_0", "mlx5_1", "mlx5_4", "mlx5_bond_0"),
+    ]
+    assert all(port.readings for port in snapshot.ports)
+    assert snapshot.verdict is Verdict.HEALTHY
+
+
+def test_a_change_is_recorded_and_the_end_is_orderly(
+    node: Node, config: Path, tmp_path: Path
+) -> None:
+    """SIGTERM ends it; until then every new value is written."""
+    out = tmp_path / "x.trace.jsonl"
+    command = [sys.executable, "-m", "fabricmon", "record", str(out)]
+    command += ["--root", str(node.root), "--config", str(config)]
+    process = subprocess.Popen(command)
+    try:
+        part = out.with_name(f"{out.name}.part")
+        wait_until(part.exists, 10, "the recording has begun")
+        # What was read before is in the trace: the counter moves after that.
+        counters = f"{CLASS}/mlx5_0/ports/1/counters"
+        wait_until(lambda: opened(process.pid, counters), 10, "counters are read")
+        node.put(f"{counters}/symbol_error", "41\n")
+        node.put(f"{counters}/port_rcv_errors", "43\n")
+        wait_until(lambda: reopened(process.pid), 10, "they are read again")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.wait()
+    with TraceReader(out) as reader:
+        texts = [text for record in reader for text in record.set.values()]
+    assert {"41\n", "43\n"} <= set(texts)
+
+
+def descriptors(pid: int) -> set[str]:
+    """Return the files that a process has open."""
+    folder = Path(f"/proc/{pid}/fd")
+    return {str(link.readlink()) for link in folder.iterdir() if link.is_symlink()}
+
+
+def opened(pid: int, folder: str) -> bool:
+    """Tell whether a process has files of a port's counters open."""
+    return any(path.endswith("/counters/symbol_error") for path in descriptors(pid))
+
+
+def reopened(pid: int) -> bool:
+    """Tell whether a process lets go of a file that was replaced, for the new one."""
+    found = {p for p in descriptors(pid) if "/counters/port_rcv_errors" in p}
+    return bool(found) and not any(p.endswith(" (deleted)") for p in found)
+
+
+def test_a_device_that_hangs(
+    node: Node, config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It costs its own values; the recording goes on, and ends when it is told."""
+    node.hang(f"{CLASS}/mlx5_0/node_guid")
+    out = tmp_path / "x.trace.jsonl"
+    words = ["record", str(out), "--for", "0.4", "--root", str(node.root)]
+    assert main([*words, "--config", str(config)]) == 0
+    with TraceReader(out) as reader:
+        paths = {path for record in reader for path in record.set}
+    assert any("/mlx5_1/" in path and path.endswith("/state") for path in paths)
+    node.release(f"{CLASS}/mlx5_0/node_guid")
+
+
+def test_no_place_for_the_trace(
+    node: Node, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line names the place and the reason."""
+    out = tmp_path / "none" / "x.trace.jsonl"
+    assert main(["record", str(out), "--for", "1", "--root", str(node.root)]) == 70
+    (line,) = capsys.readouterr().err.splitlines()
+    assert str(out) in line
+    assert "No such file" in line

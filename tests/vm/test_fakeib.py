@@ -1,0 +1,289 @@
+"""InfiniBand devices that show the kernel's own files and break on command."""
+
+import json
+from math import inf
+from typing import Any
+
+import pytest
+
+from tests.vm.outcome import Outcome, Sample
+
+pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(900)]
+
+DEVICES = tuple(f"mlx5_{number}" for number in range(10))
+SOUND = ("mlx5_8", "mlx5_9")
+
+# What mlx5_N began with, and its metric.
+BEGAN = {
+    "counters/port_xmit_data": "port_data_transmitted_bytes",
+    "counters/port_rcv_packets": "port_packets_received",
+    "hw_counters/out_of_sequence": "out_of_sequence_packets_received",
+    "counters/symbol_error": "symbol_error",
+    "counters/link_downed": "link_downed",
+}
+
+
+def _kinds(sample: Sample, device: str | None) -> set[str]:
+    return {
+        finding["kind"]
+        for finding in sample.check["findings"]
+        if finding["subject"].get("device") == device
+    }
+
+
+def _seen(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the ports without their verdict: one sample also judges lifetimes."""
+    return [
+        {key: port[key] for key in port if key not in {"verdict", "reasons"}}
+        for port in document["ports"]
+    ]
+
+
+class TestStart:
+    def test_sees_every_device(self, fakeib: Outcome) -> None:
+        """Ten healthy ports of one role, each a rail of its own."""
+        sample = fakeib.sample("start")
+
+        assert tuple(sample.ports) == DEVICES
+        assert sample.check["verdict"] == "healthy"
+        assert [port["rail"] for port in sample.ports.values()] == list(range(10))
+        assert {port["role"] for port in sample.ports.values()} == {"compute"}
+
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_identity(self, fakeib: Outcome, device: str) -> None:
+        """A device's identity, state and rate are those of the kernel's files."""
+        sample = fakeib.sample("start")
+        port, kernel = sample.ports[device], sample.kernel(device)
+
+        assert port["node_guid"] == "0x" + kernel["node_guid"].replace(":", "")
+        assert port["fw"] == kernel["fw_ver"] == "28.39.1002"
+        assert port["hca_type"] == kernel["hca_type"] == "MT4129"
+        assert port["link_layer"] == kernel["link_layer"] == "InfiniBand"
+        assert f"4: {port['state']}" == kernel["state"]
+        assert f"5: {port['phys_state']}" == kernel["phys_state"]
+        assert kernel["rate"] == "400 Gb/sec (4X NDR)"
+        assert (port["rate_gbps"], port["width"], port["speed"]) == (400, 4, "NDR")
+        assert port["lid"] == int(kernel["lid"], 16)
+        assert port["sm_lid"] == 1
+        assert sample.value("infiniband_state_id", device) == 4
+        assert sample.value("infiniband_rate_bytes_per_second", device) == 50e9
+
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_counters(self, fakeib: Outcome, device: str) -> None:
+        """All 49 counters of a port are what the kernel says."""
+        sample = fakeib.sample("start")
+        port, kernel = sample.ports[device], sample.kernel(device)
+        shown = {
+            f"{folder}/{name}": str(value)
+            for folder in ("counters", "hw_counters")
+            for name, value in port[folder].items()
+        }
+        expected = {path: text for path, text in kernel.items() if "counters/" in path}
+        expected.pop("hw_counters/lifespan")
+
+        assert shown == expected
+        assert len(shown) == 49
+
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_exported_counters(self, fakeib: Outcome, device: str) -> None:
+        """The metrics have the kernel's numbers, in base units."""
+        sample = fakeib.sample("start")
+        kernel = sample.kernel(device)
+
+        for path, stem in BEGAN.items():
+            factor = 4 if stem.endswith("_bytes") else 1
+            exported = sample.value(f"infiniband_{stem}_total", device)
+            assert exported == int(kernel[path]) * factor, path
+
+    def test_sample(self, fakeib: Outcome) -> None:
+        """Without the agent `check` sees the same ports, to the last counter."""
+        sample = fakeib.sample("start")
+
+        assert sample.check["source"] == "agent"
+        assert sample.check_alone["source"] == "sample"
+        assert _seen(sample.check_alone) == _seen(sample.check)
+
+
+class TestSaturated:
+    def test_told(self, fakeib: Outcome) -> None:
+        """Counters at their ceiling are told once, as what they are."""
+        assert fakeib.findings("mlx5_0", until="gone") == ["counter_saturated info"]
+        for name in ("start", "broken", "healed"):
+            sample = fakeib.sample(name)
+            port = sample.ports["mlx5_0"]
+            assert port["saturated"] == ["link_downed", "symbol_error"]
+            assert port["counters"]["link_downed"] == 255
+            assert sample.value("counter_saturated", "mlx5_0", counter="link_downed")
+
+    def test_flap_is_found_all_the_same(self, fakeib: Outcome) -> None:
+        """A flap that the full counter cannot show is seen in the state, once."""
+        assert (
+            fakeib.after("saturated flap", "finding_open", "port_flap", "mlx5_0") < 10
+        )
+        found = fakeib.findings("mlx5_0", "saturated flap")
+        assert found == ["port_flap warning"]
+        assert fakeib.sample("broken").value("port_flaps_total", "mlx5_0") == 1
+
+
+class TestLink:
+    def test_hidden_flap(self, fakeib: Outcome) -> None:
+        """A flap between two reads of the state, which only link_downed remembers."""
+        assert fakeib.after("hidden flap", "finding_open", "port_flap", "mlx5_7") < 10
+        assert fakeib.findings("mlx5_7") == ["port_flap warning"]
+        assert fakeib.sample("broken").ports["mlx5_7"]["state"] == "ACTIVE"
+
+    def test_slower(self, fakeib: Outcome) -> None:
+        """A link that comes back at half of its rate is told after two looks at it."""
+        seconds = fakeib.after("slower", "finding_open", "rate_degraded", "mlx5_3")
+        sample = fakeib.sample("broken")
+
+        assert seconds < 70  # the rate is read each minute
+        assert sample.ports["mlx5_3"]["rate_gbps"] == 200
+        assert sample.ports["mlx5_3"]["speed"] == "HDR"
+        assert sample.value("infiniband_rate_bytes_per_second", "mlx5_3") == 25e9
+        assert _kinds(sample, "mlx5_3") == {"port_flap", "rate_degraded"}
+
+    def test_full_rate(self, fakeib: Outcome) -> None:
+        """Back at its full rate, nothing is degraded any more."""
+        seconds = fakeib.after(
+            "full rate", "finding_resolved", "rate_degraded", "mlx5_3"
+        )
+
+        assert seconds < 15
+        assert fakeib.sample("healed").ports["mlx5_3"]["rate_gbps"] == 400
+
+    def test_init(self, fakeib: Outcome) -> None:
+        """A trained port that nobody activates is told after half a minute."""
+        seconds = fakeib.after("init", "finding_open", "port_not_active", "mlx5_4")
+
+        assert 29 < seconds < 45
+        assert fakeib.findings("mlx5_4") == ["port_not_active warning"]
+        assert fakeib.sample("broken").ports["mlx5_4"]["state"] == "INIT"
+        assert fakeib.after("active", "finding_resolved", "port_not_active") < 10
+
+    def test_bit_errors(self, fakeib: Outcome) -> None:
+        """Bit errors far above the bound of the line rate are told within 2 minutes."""
+        seconds = fakeib.after("bit errors", "finding_open", "link_errors", "mlx5_5")
+        sample = fakeib.sample("broken")
+
+        assert seconds < 60
+        assert fakeib.findings("mlx5_5") == ["link_errors critical"]
+        errors = sample.value("infiniband_symbol_error_total", "mlx5_5")
+        assert errors is not None
+        assert errors > 50 * 60
+
+
+class TestReads:
+    def test_failing(self, fakeib: Outcome) -> None:
+        """Counters that cannot be read are unavailable with their errno, never 0."""
+        sample = fakeib.sample("broken")
+        port = sample.ports["mlx5_2"]
+
+        assert port["state"] == "ACTIVE"
+        assert port["counters"] == port["hw_counters"] == {}
+        assert port["unavailable"]["symbol_error"] == "EINVAL"
+        assert port["unavailable"]["out_of_sequence"] == "EIO"
+        assert sample.value("infiniband_symbol_error_total", "mlx5_2") is None
+        assert sample.value("read_errors_total", source="errors", errno="EINVAL")
+        assert sample.value("read_errors_total", source="hardware", errno="EIO")
+
+    def test_quarantine(self, fakeib: Outcome) -> None:
+        """What fails on and on is read rarely, and the metrics say so."""
+        sample = fakeib.sample("broken")
+
+        for source, errno in (("errors", "EINVAL"), ("hardware", "EIO")):
+            labels = {"source": source, "reason": errno}
+            assert sample.value("device_quarantined", "mlx5_2", **labels) == 1
+
+    def test_slow(self, fakeib: Outcome) -> None:
+        """A device whose reads take seconds is unknown, and the agent says why."""
+        sample = fakeib.sample("broken")
+
+        assert fakeib.after("slow", "finding_open", "telemetry_stale") < 30
+        assert sample.ports["mlx5_1"]["verdict"] == "unknown"
+        assert "mlx5_1" in {error["device"] for error in sample.check["errors"]}
+        in_flight = sample.value("source_in_flight_seconds", source="errors")
+        assert in_flight is not None
+        assert in_flight > 0
+
+    @pytest.mark.parametrize("device", SOUND)
+    def test_others_go_on(self, fakeib: Outcome, device: str) -> None:
+        """Ports beside all that are healthy, fresh and complete; nothing accuses them."""
+        port = fakeib.sample("broken").ports[device]
+
+        assert port["verdict"] == "healthy"
+        assert len(port["counters"]) + len(port["hw_counters"]) == 49
+        assert fakeib.findings(device) == []
+
+    def test_agent_is_well(self, fakeib: Outcome) -> None:
+        """The agent's own health is not that of the devices."""
+        for name in ("start", "broken", "healed"):
+            assert fakeib.sample(name).healthz == 200
+
+    def test_readable_again(self, fakeib: Outcome) -> None:
+        """Once reads are fast, the device is healthy again."""
+        sample = fakeib.sample("healed")
+
+        assert sample.ports["mlx5_1"]["verdict"] == "healthy"
+        assert fakeib.after("fast", "finding_resolved", "telemetry_stale") < inf
+
+    def test_stop(self, fakeib: Outcome) -> None:
+        """SIGTERM ends the agent as soon as the kernel lets go of its read."""
+        notes = fakeib.step("stopped").notes
+
+        assert fakeib.after("stop", "agent_stopped") < 4
+        assert notes["took"] < 12  # the read that is held takes 5 s
+        assert notes["status"] == 0
+
+
+class TestDevice:
+    def test_missing(self, fakeib: Outcome) -> None:
+        """A device that is gone is noted at once, an alarm once no reload explains it."""
+        noted = fakeib.after("gone", "finding_open", "device_missing", "mlx5_6")
+        alarm = fakeib.after("gone", "finding_update", "device_missing", "mlx5_6")
+        sample = fakeib.sample("broken")
+
+        assert noted < 20
+        assert 89 < alarm < 105
+        assert "mlx5_6" not in sample.ports
+        assert sample.check["verdict"] == "down"
+        assert sample.value("infiniband_state_id", "mlx5_6") is None
+
+    def test_back(self, fakeib: Outcome) -> None:
+        """It comes back: resolved, counted from 0, and no flap of what it had before."""
+        sample = fakeib.sample("healed")
+
+        assert fakeib.after("back", "finding_resolved", "device_missing", "mlx5_6") < 10
+        assert fakeib.findings("mlx5_6", "back") == []
+        assert sample.ports["mlx5_6"]["verdict"] == "healthy"
+        for stem in BEGAN.values():
+            assert sample.value(f"infiniband_{stem}_total", "mlx5_6") == 0, stem
+        assert sample.value("port_flaps_total", "mlx5_6") == 0
+
+    def test_driver_reload(self, fakeib: Outcome) -> None:
+        """All devices go and come back with new counters: nothing to tell."""
+        sample = fakeib.sample("reloaded")
+        unloaded = fakeib.step("unloaded").notes
+
+        assert unloaded == {"left": [], "healthz": 200}
+        assert tuple(sample.ports) == DEVICES
+        for device in DEVICES:
+            assert fakeib.findings(device, "unload") == []
+            kernel = sample.kernel(device)["counters/port_xmit_data"]
+            assert kernel == str(sample.ports[device]["counters"]["port_xmit_data"])
+            assert kernel == "0"
+
+    def test_others_gone(self, fakeib: Outcome) -> None:
+        """No other device was ever missing."""
+        missing = {e.device for e in fakeib.events if e.kind == "device_missing"}
+
+        assert missing == {"mlx5_6"}
+
+
+def test_never_crashed(fakeib: Outcome) -> None:
+    """Nothing in all this was an error of the program."""
+    names = {event.name for event in fakeib.events}
+    log = json.dumps([event.fields for event in fakeib.events])
+
+    assert not names & {"source_crashed", "sink_failed", "state_unsaved"}
+    assert "Traceback" not in log
