@@ -88,8 +88,10 @@ def _fabricmon(root: Path) -> Iterator[Exporter]:
     port = _free_port()
     config = root / "fabricmon.yaml"
     periods = msgspec.to_builtins(Periods())
-    # The kernel tells nothing of links that are files; on a node it does.
+    # The kernel tells nothing of links that are files; on a node it does, and then
+    # neither their state nor their counters of outages are read more often.
     periods["state_without_netdev_seconds"] = periods["state_seconds"]
+    periods["outages_seconds"] = periods["errors_seconds"]
     every = "".join(f"  {key}: {value / COMPRESSION}\n" for key, value in periods.items())
     config.write_text(
         f"root: {root}\nstate_folder: {root}/state\nrun_folder: {root}/run\n"

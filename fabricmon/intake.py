@@ -35,23 +35,15 @@ from fabricmon.model import (
     ToolReport,
 )
 from fabricmon.observed import ObservedPorts
-from fabricmon.outage_counters import counts_outages
+from fabricmon.pacing import Pacing
 from fabricmon.port_key import port_key
-from fabricmon.quarantine import Quarantine, common_failure
+from fabricmon.quarantine import common_failure
 from fabricmon.schedule import Entry, Schedule
 from fabricmon.sources.protocol import Lane, Scope, Source
 from fabricmon.window import Window
 
-UNSTABLE_SECONDS = 60.0
-"""How long state is read every second after a port changed: flaps come in groups."""
-
 REMEMBER_OUTAGES = frozenset({Signal.LINK_DOWN, Signal.CARRIER_DOWN})
 """Counters that remember an outage shorter than a poll."""
-
-SLOWEST_SECONDS = 3600.0
-"""Longest period of driver statistics that are slow to give."""
-
-MILLISECONDS = 1000
 
 MAX_NEWS = 10_000
 """Samples kept between two judgements; a storm of link events stops here."""
@@ -80,7 +72,7 @@ class Intake:
         self.window = Window(config)
         self.observed = ObservedPorts()
         self.inventory = Inventory(config)
-        self.quarantine = Quarantine(config.deadlines)
+        self._pacing = Pacing(config, schedule, self.window, self.observed)
         self.boot: BootInfo | None = None
         self.class_error: str | None = None
         self._changes = 0
@@ -90,7 +82,6 @@ class Intake:
         self._maintenance = MaintenancePlan(at=0)
         self._failures: dict[str, tuple[ReadFailure, ...]] = {}
         self._reports: dict[str, ToolReport] = {}
-        self._unstable_until: dict[str, float] = {}
         self._statuses: deque[LinkStatus] = deque(maxlen=MAX_NEWS)
         self._netdevs: deque[NetdevStatus] = deque(maxlen=MAX_NEWS)
         self._events: deque[LinkEvent] = deque(maxlen=MAX_NEWS)
@@ -142,9 +133,9 @@ class Intake:
         if failures or failed or self._failures:
             self._note_failures(entry, outcome, failures)
         if entry.source.lane is Lane.DRIVER:
-            self._back_off(entry)
-        if readings:
-            self._spare(entry, readings)
+            self._pacing.back_off(entry, self._now)
+        if readings and self._pacing.spare(entry, readings, self._now):
+            self._changes += 1
         for record in outcome.records:
             self._take[type(record)](record, entry)
 
@@ -156,6 +147,7 @@ class Intake:
         """Take over what another intake of the same node has measured."""
         self.window = previous.window
         self.boot = previous.boot
+        self._pacing.inherit(previous._pacing)
         self._saved_counters = b""
 
     def take_news(self) -> News:
@@ -244,28 +236,6 @@ class Intake:
         else:
             self._failures.pop(key, None)
 
-    def _spare(self, entry: Entry, readings: Sequence[Reading]) -> None:
-        """Read rarely what only fails."""
-        device, source = entry.target.name, entry.source.name
-        change = self.quarantine.judge(device, source, readings, self._now)
-        if change is not None:
-            entry.quarantined = change.reason
-            self._changes += 1
-        if entry.quarantined is not None:
-            until = self.quarantine.until(device, source)
-            if until is not None:
-                self._schedule.postpone(entry, until)
-
-    def _back_off(self, entry: Entry) -> None:
-        """Ask rarely for what holds a kernel lock for long, whatever it answers."""
-        usual = self._period(entry.source)
-        limit = self._config.deadlines.driver_backoff_milliseconds / MILLISECONDS
-        if entry.duration > limit:
-            period = min(entry.period * 2, SLOWEST_SECONDS)
-            self._schedule.set_period(entry, period, self._now)
-        elif entry.period > usual:
-            self._schedule.set_period(entry, max(entry.period / 2, usual), self._now)
-
     def _take_reading(self, reading: Reading, entry: Entry) -> None:
         group = reading.specs[0].group if reading.specs else Group.ERRORS
         seen = self.observed.port(reading.port)
@@ -287,48 +257,7 @@ class Intake:
             self.observed.port(port).link_moved = True
         steps = (m for m in moves if m.previous is not None)  # a first sight is none
         if any(m.spec.signal in REMEMBER_OUTAGES for m in steps):
-            self._watch_closely(port.device, moves[0].at)
-
-    def _watch_closely(self, device: str, now: float) -> None:
-        """Read state every second until the device was stable for a while."""
-        self._unstable_until[device] = now + UNSTABLE_SECONDS
-        self._schedule.hasten("link_detail", device, now)
-        self._pace_state(device, now)
-
-    def _pace_state(self, device: str, now: float) -> None:
-        entry = self._schedule.entry("state", device)
-        if entry is None:
-            return
-        periods = self._config.periods
-        told = self._is_virtual(device) or self._kernel_tells(device)
-        hca = entry.target.hca
-        counted = not told and hca is not None and counts_outages(hca, self.window)
-        calm = (told or counted) and not self._is_unstable(device, now)
-        period = periods.state_seconds if calm else periods.state_without_netdev_seconds
-        self._schedule.set_period(entry, period, now)
-        counter = self._schedule.entry("outages", device)
-        if counter is not None and counter.quarantined is None:
-            period = periods.outages_seconds if counted else periods.errors_seconds
-            self._schedule.set_period(counter, period, now)
-
-    def _is_unstable(self, device: str, now: float) -> bool:
-        return now < self._unstable_until.get(device, 0)
-
-    def _is_virtual(self, device: str) -> bool:
-        """Tell whether a device is a virtual function: the physical one is watched."""
-        entry = self._schedule.entry("state", device)
-        hca = entry.target.hca if entry is not None else None
-        return hca is not None and hca.is_vf
-
-    def _kernel_tells(self, device: str) -> bool:
-        """Tell whether the kernel reports link changes of every port by itself."""
-        if self.boot is None or not self.boot.tells_links:
-            return False
-        ports = [seen for seen in self.observed if seen.id.device == device]
-        ports = [seen for seen in ports if seen.id.port > 0]
-        return bool(ports) and all(
-            seen.netdev is not None and seen.netdev.operstate == "up" for seen in ports
-        )
+            self._pacing.watch_closely(port.device, moves[0].at)
 
     def _take_status(self, status: LinkStatus, entry: Entry) -> None:
         before = self.observed.port(status.port).status
@@ -336,12 +265,11 @@ class Intake:
         self._statuses.append(merged)
         changed = before is not None and before.state != merged.state
         if changed:
-            self._watch_closely(status.port.device, status.at)
+            self._pacing.watch_closely(status.port.device, status.at)
         else:
-            self._pace_state(status.port.device, status.at)
-        if merged.complete and self._is_unstable(status.port.device, status.at):
-            again = status.at + self._config.periods.state_seconds
-            self._schedule.hasten("link_detail", status.port.device, again)
+            self._pacing.pace_state(status.port.device, status.at)
+        if merged.complete:
+            self._pacing.look_again(status.port.device, status.at)
         if before is None or before.absent != merged.absent or changed:
             self._changes += 1
         self.inventory.update(merged)
@@ -372,8 +300,7 @@ class Intake:
         self._schedule.remove(device)
         self.observed.forget(device)
         self.window.forget(device)
-        self.quarantine.forget(device)
-        self._unstable_until.pop(device, None)
+        self._pacing.forget(device)
         for key in [key for key in self._failures if key.endswith(f" {device}")]:
             del self._failures[key]
 
@@ -397,7 +324,7 @@ class Intake:
             if lost or event.netdev in info.netdevs:
                 self._schedule.hasten("state", info.id.device, event.at)
                 self._schedule.hasten("netdev", info.id.device, event.at)
-                self._watch_closely(info.id.device, event.at)
+                self._pacing.watch_closely(info.id.device, event.at)
 
     def _take_boot(self, boot: BootInfo, _entry: Entry) -> None:
         if self.boot is not None and boot.boot_id != self.boot.boot_id:
@@ -407,6 +334,7 @@ class Intake:
             with suppress(ValueError):  # damaged: then only this outage is not told
                 self.window.resume(self._saved_counters, boot.boot_id)
         self.boot = boot
+        self._pacing.tells_links = boot.tells_links
         self.inventory.update(boot)
 
     def _take_maintenance(self, plan: MaintenancePlan, _entry: Entry) -> None:

@@ -225,6 +225,7 @@ class Pipeline:
         enough = self.config.link_state.missing_polls
         gone = {device.name for device in view.missing if device.polls >= enough}
         started = self.has_seen_all() or view.now - self.started_at > START_SECONDS
+        deadline = view.now - self.config.deadlines.read_seconds
 
         def held(subject: Subject) -> bool:
             if subject.device is None:
@@ -233,6 +234,8 @@ class Pipeline:
                 return False
             if subject.device not in known:  # renamed, or not watched any more
                 return not started
+            if self.schedule.awaits(subject.device, deadline):
+                return True  # just started: its counters may not be there yet
             if subject.port is None:
                 return subject.device not in devices
             return PortId(subject.device, subject.port) not in fresh

@@ -21,13 +21,14 @@ MAX_ERRNOS = 16
 
 @dataclass(slots=True)
 class Entry:
-    """One source on one target, and how it fares."""
+    """One source on one target, the job that polls it, and how it fares."""
 
     source: Source
     target: Target
     period: float
     due: float
     ticket: int
+    job: Job = field(init=False)
     in_flight_since: float | None = None
     last_success: float | None = None
     duration: float = 0
@@ -37,10 +38,14 @@ class Entry:
     errors: Counter[str] = field(default_factory=Counter)
     health: Health | None = None
 
-    @property
-    def job(self) -> Job:
-        """The job that polls this entry."""
-        return Job(self.source.name, self.target.name, _lane(self), self.target)
+    def __post_init__(self) -> None:
+        """Make the job."""
+        self.aim(self.target)
+
+    def aim(self, target: Target) -> None:
+        """Poll this target, which has the same name but may be known better."""
+        self.target = target
+        self.job = Job(self.source.name, target.name, _lane(self), target)
 
     def runs_since(self, begun_before: float) -> bool:
         """Tell whether a poll is in flight that began by then."""
@@ -106,7 +111,7 @@ class Schedule:
         """Poll ``source`` on ``target`` from now on; a known entry is kept."""
         known = self._entries.get((source.name, target.name))
         if known is not None:
-            known.target = target
+            known.aim(target)
             return
         entry = Entry(source, target, period, now, next(self._tickets))
         self._entries[source.name, target.name] = entry
@@ -157,6 +162,18 @@ class Schedule:
         wanted = [e for e in self._entries.values() if e.source.lane in lanes]
         return bool(wanted) and all(
             entry.settled or entry.runs_since(begun_before) for entry in wanted
+        )
+
+    def awaits(self, target_name: str, begun_before: float) -> bool:
+        """Tell whether something of a target was never polled, and may soon be.
+
+        A poll that began before ``begun_before`` and still runs is not waited for.
+        """
+        return any(
+            entry.target.name == target_name
+            and not entry.settled
+            and not entry.runs_since(begun_before)
+            for entry in self._entries.values()
         )
 
     def hung(self, begun_before: float) -> tuple[ReadFailure, ...]:

@@ -21,12 +21,14 @@ Json = dict[str, Any]
 class DirectReader:
     """Runs each poll when it is submitted, except those that a test lets hang.
 
-    ``hanging`` has names of lanes, such as ``device:mlx5_0``; ``seconds`` is what a
-    poll of a source takes; an exception in ``crashing`` ends polls of a source.
+    ``hanging`` has names of lanes, such as ``device:mlx5_0``, ``held_sources`` names
+    of sources; ``seconds`` is what a poll of a source takes; an exception in
+    ``crashing`` ends polls of a source.
     """
 
     def __init__(self, host: FakeHost, sources: Sequence[Source], config: Any) -> None:
         self.hanging: set[str] = set()
+        self.held_sources: set[str] = set()
         self.seconds: dict[str, float] = {}
         self.crashing: dict[str, str] = {}
         self.jobs: list[Job] = []
@@ -38,7 +40,7 @@ class DirectReader:
     def submit(self, job: Job) -> bool:
         """Run a job, or hold it where its lane hangs."""
         self.jobs.append(job)
-        if job.lane in self.hanging:
+        if self._hangs(job):
             self._held.append(job)
         else:
             self._ended.append(self._run(job))
@@ -46,8 +48,8 @@ class DirectReader:
 
     def collect(self, now: float) -> tuple[Outcome, ...]:
         """Return what has ended."""
-        free = [job for job in self._held if job.lane not in self.hanging]
-        self._held = [job for job in self._held if job.lane in self.hanging]
+        free = [job for job in self._held if not self._hangs(job)]
+        self._held = [job for job in self._held if self._hangs(job)]
         ended, self._ended = (*self._ended, *map(self._run, free)), []
         return ended
 
@@ -59,6 +61,9 @@ class DirectReader:
         """Return which sources were polled since the last call, and where."""
         jobs, self.jobs = self.jobs, []
         return [f"{job.source} {job.unit}".strip() for job in jobs]
+
+    def _hangs(self, job: Job) -> bool:
+        return job.lane in self.hanging or job.source in self.held_sources
 
     def _run(self, job: Job) -> Outcome:
         now = self._host.now

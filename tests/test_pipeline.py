@@ -222,6 +222,20 @@ class TestState:
         assert resolved.id == before.id
         assert resolved.seq > max(change.seq for change in node.changes)
 
+    def test_a_finding_about_counters_waits_for_them(
+        self, host: FakeHost, node: Running
+    ) -> None:
+        """State is read first: until the counters are, nothing is over."""
+        assert node.told("counter_saturated") == [OPEN] * 4
+        following = node.restart()
+        following.reader.held_sources.add("errors")
+        following.settle()
+        following.run(3)
+        following.reader.held_sources.clear()
+        following.run(60)
+        assert following.told("counter_saturated") == []
+        assert "counter_saturated" in following.kinds
+
     def test_a_port_that_came_back_meanwhile(
         self, host: FakeHost, node: Running
     ) -> None:

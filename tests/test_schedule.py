@@ -196,6 +196,20 @@ class TestFlight:
         assert (failure.device, failure.file) == ("mlx5_0", hangs.source.name)
         assert schedule.hung(ORIGIN - 1) == ()
 
+    def test_a_device_is_awaited_until_all_of_it_was_polled(
+        self, schedule: Schedule
+    ) -> None:
+        """Or until the rest hangs; other devices do not matter."""
+        state = add(schedule)
+        add(schedule, what=source("errors"))
+        add(schedule, "mlx5_1")
+        assert schedule.awaits("mlx5_0", ORIGIN - 1)
+        schedule.take_due(ORIGIN)
+        schedule.settle(outcome(state, ORIGIN), failed=False)
+        assert schedule.awaits("mlx5_0", ORIGIN - 1)
+        assert not schedule.awaits("mlx5_0", ORIGIN)
+        assert not schedule.awaits("mlx5_9", ORIGIN - 1)
+
     def test_tools_do_not_hang(self, schedule: Schedule) -> None:
         """They are ended at their own, later deadline."""
         add(schedule, "", what=source("ibstat", Lane.TOOL))

@@ -34,6 +34,9 @@ from fabricmon.host.protocol import ReadError
 IDLE_SECONDS = 600.0
 """Descriptors of a burst that was not read for so long are closed."""
 
+LOOK_SECONDS = 60.0
+"""How often bursts that are not read any more are looked for."""
+
 MOST_DESCRIPTORS = 8192
 """Descriptors kept at most; 8 HCAs with all their counters have about 1,000."""
 
@@ -96,6 +99,7 @@ class Descriptors:
         self._lock = Lock()
         self._bursts: dict[tuple[str, ...], _Burst] = {}  # longest idle first
         self._kept = 0
+        self._looked = -inf
         self._closed = False
         self._shortages = 0
 
@@ -225,7 +229,9 @@ class Descriptors:
                 self._bursts[key] = burst
         if unwanted:
             self._close_all([burst])
-        self._close_idle(burst.used - IDLE_SECONDS)
+        if burst.used - self._looked >= LOOK_SECONDS:
+            self._looked = burst.used
+            self._close_idle(burst.used - IDLE_SECONDS)
 
     def _close_idle(self, before: float = inf) -> None:
         """Close what was not used since ``before``."""

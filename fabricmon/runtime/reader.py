@@ -11,8 +11,8 @@ asyncio and concurrent.futures would be waited for.
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
@@ -34,15 +34,36 @@ MOST_WAITING = 512
 
 Poll = Callable[[Job], tuple[Record, ...]]
 Crash = Callable[[Job, Exception], None]
+_Key = tuple[str, str]
 
 
 @dataclass(slots=True)
 class _Lane:
-    """Jobs of one lane; all of it belongs to the reader's lock."""
+    """Jobs of one lane, in order; all of it belongs to the reader's lock.
 
-    queued: int = 0
-    running: InFlight | None = None
-    waiting: deque[Job] = field(default_factory=deque)
+    While there is a job, the lane waits for a thread or has one.
+    """
+
+    name: str
+    running: Job | None = None
+    since: float = 0
+    waiting: dict[_Key, Job] = field(default_factory=dict)
+
+    def has(self, job: Job) -> bool:
+        """Tell whether the same job runs or waits."""
+        return _key(job) in self.waiting or self.running == job
+
+    def start_next(self, now: float) -> Job | None:
+        """Take the job that waits longest as the one that runs; None if none waits."""
+        self.running = None
+        for key in self.waiting:
+            self.running, self.since = self.waiting.pop(key), now
+            break
+        return self.running
+
+
+def _key(job: Job) -> _Key:
+    return job.source, job.unit
 
 
 class ThreadReader:
@@ -72,9 +93,8 @@ class ThreadReader:
         self._wake = wake
         self._crashed = crashed
         self._lock = Lock()
-        self._ready: SimpleQueue[Job | None] = SimpleQueue()
+        self._ready: SimpleQueue[_Lane | None] = SimpleQueue()
         self._lanes: dict[str, _Lane] = {}
-        self._pending: set[Job] = set()
         self._threads: set[Thread] = set()
         self._idle = 0
         self._outcomes: list[Outcome] = []
@@ -94,8 +114,12 @@ class ThreadReader:
 
     @property
     def is_waiting(self) -> bool:
-        """Tell whether jobs wait that no thread has looked at."""
-        return not self._ready.empty()
+        """Tell whether lanes wait for a thread, or a poll has only just begun.
+
+        Should that one hang, then nobody is rung for those that ended before it.
+        """
+        with self._lock:
+            return not self._ready.empty() or any(self._fresh())
 
     def take_over(self, poll: Poll, crashed: Crash) -> None:
         """Do jobs by another ``poll`` from now on: there is a new configuration.
@@ -111,18 +135,19 @@ class ThreadReader:
     def submit(self, job: Job) -> bool:
         """Take a job; False if the same one waits or runs, or the reader is closed."""
         with self._lock:
-            if self._closed or job in self._pending:
+            lane = self._lanes.get(job.lane)
+            if self._closed or (lane is not None and lane.has(job)):
                 return False
-            lane = self._lanes.setdefault(job.lane, _Lane())
-            if lane.queued <= MOST_WAITING:  # one of them runs
-                lane.queued += 1
-                self._pending.add(job)
-                self._ready.put(job)
+            if lane is None:
+                lane = self._lanes[job.lane] = _Lane(job.lane)
+                self._ready.put(lane)
+            if len(lane.waiting) < MOST_WAITING:
+                lane.waiting[_key(job)] = job
                 self._relieve()
                 return True
         now = self._clock()
         full = Outcome(job, now, now, error="too many jobs wait")
-        self._hand_over(full, is_last=True)
+        self._hand_over(full, follows=False)
         return True
 
     def relieve(self) -> None:
@@ -142,7 +167,11 @@ class ThreadReader:
     def in_flight(self) -> tuple[InFlight, ...]:
         """Return the polls that run now, longest first."""
         with self._lock:
-            running = [lane.running for lane in self._lanes.values() if lane.running]
+            running = [
+                InFlight(lane.running, lane.since)
+                for lane in self._lanes.values()
+                if lane.running is not None
+            ]
         return tuple(sorted(running, key=lambda poll: poll.since))
 
     def close(self, seconds: float) -> tuple[InFlight, ...]:
@@ -167,33 +196,39 @@ class ThreadReader:
         with suppress(Empty):
             while True:
                 self._ready.get_nowait()
-        self._pending.clear()
         for lane in self._lanes.values():
             lane.waiting.clear()
-            lane.queued = 0
-            if lane.running is not None:
-                lane.queued = 1
-                self._pending.add(lane.running.job)
+        # A lane that a thread has just taken and not begun is dropped as well.
+        self._lanes = {n: lane for n, lane in self._lanes.items() if lane.running}
 
     def _relieve(self) -> None:
-        """Start a thread where jobs wait and every thread there is holds a slow read."""
+        """Start a thread where lanes wait and every thread there is holds a slow read."""
         if self._idle or self._ready.empty() or self._closed:
             return
-        before = self._clock() - PATIENCE_SECONDS
-        running = [lane.running for lane in self._lanes.values() if lane.running]
-        slow = sum(poll.since < before for poll in running)
+        fresh = list(self._fresh())
+        slow = len(fresh) - sum(fresh)
         if slow >= len(self._threads):
             thread = Thread(target=self._serve, name="reader", daemon=True)
             self._threads.add(thread)
             self._idle += 1  # it is about to look for work
             thread.start()
 
+    def _fresh(self) -> Iterator[bool]:
+        """Tell of each poll that runs whether it began a moment ago."""
+        before = self._clock() - PATIENCE_SECONDS
+        lanes = self._lanes.values()
+        return (lane.since >= before for lane in lanes if lane.running is not None)
+
     # In the threads
 
     def _serve(self) -> None:
-        while (job := self._take()) is not None:
+        while (lane := self._take()) is not None:
+            job = self._begin(lane)
             while job is not None:
-                job = self._end(job, self._run(job))
+                outcome = self._run(job, lane.since)
+                job = self._begin(lane)
+                follows = job is not None or not self._ready.empty()
+                self._hand_over(outcome, follows=follows)
             with self._lock:
                 if self._idle or self._closed:  # another took over meanwhile
                     break
@@ -201,62 +236,41 @@ class ThreadReader:
         with self._lock:
             self._threads = {t for t in self._threads if t.ident != get_ident()}
 
-    def _take(self) -> Job | None:
-        """Wait for a job whose lane is free and mark it as running; None ends."""
+    def _take(self) -> _Lane | None:
+        """Wait for a lane with jobs that has no thread; None ends."""
         while True:
             try:
-                job = self._ready.get(timeout=IDLE_SECONDS)
+                lane = self._ready.get(timeout=IDLE_SECONDS)
             except Empty:
-                job = None
+                lane = None
             with self._lock:
-                if job is None and not self._closed and not self._ready.empty():
+                if lane is None and not self._closed and not self._ready.empty():
                     continue
-                if job is None or self._begin(job):
-                    self._idle -= 1
-                    return job
+                self._idle -= 1
+                return lane
 
-    def _begin(self, job: Job) -> bool:
-        """Mark a job as running, or let it wait behind the one that holds its lane."""
-        if job not in self._pending:  # dropped meanwhile
-            return False
-        lane = self._lanes[job.lane]
-        if lane.running is not None:
-            lane.waiting.append(job)
-            return False
-        lane.running = InFlight(job, self._clock())
-        return True
-
-    def _end(self, job: Job, outcome: Outcome) -> Job | None:
-        """Hand the outcome over; return the job that waited for this lane."""
-        following = None
+    def _begin(self, lane: _Lane) -> Job | None:
+        """Mark the next job of a lane as the one that runs; without one, forget it."""
         with self._lock:
-            lane = self._lanes[job.lane]
-            lane.queued -= 1
-            lane.running = None
-            self._pending.discard(job)
-            if lane.waiting:
-                following = lane.waiting.popleft()
-                lane.running = InFlight(following, self._clock())
-            elif not lane.queued:
-                del self._lanes[job.lane]
-        self._hand_over(outcome)
-        return following
+            job = lane.start_next(self._clock())
+            if job is None and self._lanes.get(lane.name) is lane:
+                del self._lanes[lane.name]
+            return job
 
-    def _hand_over(self, outcome: Outcome, *, is_last: bool = False) -> None:
-        """Keep an outcome; ring once, when no other will follow at once."""
+    def _hand_over(self, outcome: Outcome, *, follows: bool) -> None:
+        """Keep an outcome; ring once, unless another ``follows`` at once."""
         with self._lock:
             self._outcomes.append(outcome)
             waited = outcome.ended - self._outcomes[0].ended
-            soon = not self._ready.empty() and waited < PATIENCE_SECONDS
-            ring = not self._is_rung and (is_last or not soon)
+            soon = follows and waited < PATIENCE_SECONDS
+            ring = not self._is_rung and not soon
             self._is_rung |= ring
         if ring:
             with suppress(RuntimeError):  # the loop is closed: nobody collects any more
                 self._wake()
 
-    def _run(self, job: Job) -> Outcome:
+    def _run(self, job: Job, started: float) -> Outcome:
         poll = self._poll
-        started = self._clock()
         try:
             records = poll(job)
         except FabricmonError as error:

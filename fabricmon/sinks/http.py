@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from queue import Empty, SimpleQueue
 
 from prometheus_client import Metric
 
@@ -34,6 +35,9 @@ from fabricmon.sinks.http_message import (
 
 STOP_SECONDS = 0.5
 """How long `Listener.close` waits for the thread that accepts."""
+
+SPARE_SECONDS = 60.0
+"""How long one thread is kept for the next connection: scrapers come back by then."""
 
 _PAUSE_SECONDS = 0.1  # before the next try when no connection can be accepted
 _SHORTEST_SECONDS = 1e-6  # a time-out of 0 would mean something else
@@ -79,7 +83,10 @@ class Listener:
         self._slots = threading.BoundedSemaphore(limits.connections)
         self._failures = 0
         self._counting = threading.Lock()
+        self._sparing = threading.Lock()
         self._stopping = threading.Event()
+        self._accepted: SimpleQueue[socket.socket | None] = SimpleQueue()
+        self._has_spare = False
         self._socket: socket.socket | None = None
         self._waker: socket.socket | None = None
         self._thread: threading.Thread | None = None
@@ -108,6 +115,7 @@ class Listener:
     def close(self) -> None:
         """Stop listening; connections that are being served end by themselves."""
         self._stopping.set()
+        self._pass_on(None)
         if self._waker is not None:
             self._waker.close()
             self._waker = None
@@ -150,12 +158,39 @@ class Listener:
         if not self._slots.acquire(blocking=False):
             self._refuse(connection)
             return
-        thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+        if self._pass_on(connection):
+            return
+        thread = threading.Thread(
+            target=self._serve_some, args=(connection,), daemon=True
+        )
         try:
             thread.start()
         except RuntimeError:  # out of threads
             self._slots.release()
             self._refuse(connection)
+
+    def _pass_on(self, connection: socket.socket | None) -> bool:
+        """Give a connection to the spare thread, or None to end it, if there is one."""
+        with self._sparing:
+            if not self._has_spare:
+                return False
+            self._has_spare = False
+            self._accepted.put(connection)
+            return True
+
+    def _next_connection(self) -> socket.socket | None:
+        """Wait for another connection, unless a thread does that already."""
+        with self._sparing:
+            if self._has_spare or self._stopping.is_set():
+                return None
+            self._has_spare = True
+        with contextlib.suppress(Empty):
+            return self._accepted.get(timeout=SPARE_SECONDS)
+        with self._sparing:
+            if self._has_spare:
+                self._has_spare = False
+                return None
+        return self._accepted.get()  # one that came at the last moment
 
     def _refuse(self, connection: socket.socket) -> None:
         """Send one client away without waiting for it."""
@@ -164,6 +199,13 @@ class Listener:
             connection.setblocking(False)
             if self._tls is None:
                 connection.send(reply(plain(HTTPStatus.SERVICE_UNAVAILABLE)))
+
+    def _serve_some(self, connection: socket.socket) -> None:
+        """Answer one connection after the other, as long as they keep coming."""
+        following: socket.socket | None = connection
+        while following is not None:
+            self._serve(following)
+            following = self._next_connection()
 
     def _serve(self, connection: socket.socket) -> None:
         """Answer one request; a client that fails or dawdles is dropped."""

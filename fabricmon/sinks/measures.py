@@ -6,10 +6,11 @@ import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 from fabricmon import __version__
-from fabricmon.model import Health, IncidentState, Snapshot
+from fabricmon.model import IncidentState, Snapshot
 
 
 class Sample(NamedTuple):
@@ -21,25 +22,12 @@ class Sample(NamedTuple):
 
 @dataclass(slots=True)
 class Fare:
-    """How one source fares: the worst of its units."""
+    """How one source fares: the worst of its units; infinite is never."""
 
     ok: bool = True
     duration_seconds: float = 0
-    last_success: float | None = None
-    in_flight_since: float | None = None
-
-    def take(self, health: Health) -> None:
-        """Count in one unit."""
-        self.ok = self.ok and health.ok
-        self.duration_seconds = max(self.duration_seconds, health.duration_seconds)
-        self.last_success = _earlier(self.last_success, health.last_success)
-        self.in_flight_since = _earlier(self.in_flight_since, health.in_flight_since)
-
-
-def _earlier(one: float | None, other: float | None) -> float | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return min(one, other)
+    last_success: float = inf
+    in_flight_since: float = inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +49,20 @@ Samples = Callable[[Scene], Iterable[Sample]]
 
 
 def fares_of(snapshot: Snapshot) -> dict[str, Fare]:
-    """Sum up how the sources fare."""
+    """Sum up how the sources fare, in one pass over what may be a thousand units."""
     found: dict[str, Fare] = {}
     for health in snapshot.health:
         fare = found.get(health.source)
         if fare is None:
             fare = found[health.source] = Fare()
-        fare.take(health)
+        if not health.ok:
+            fare.ok = False
+        fare.duration_seconds = max(fare.duration_seconds, health.duration_seconds)
+        success, since = health.last_success, health.in_flight_since
+        if success is not None and success < fare.last_success:
+            fare.last_success = success
+        if since is not None and since < fare.in_flight_since:
+            fare.in_flight_since = since
     return found
 
 
@@ -142,7 +137,7 @@ def success_age(scene: Scene) -> Iterable[Sample]:
     return [
         Sample((name,), scene.now - fare.last_success)
         for name, fare in scene.fares.items()
-        if fare.last_success is not None
+        if fare.last_success < inf
     ]
 
 
@@ -151,7 +146,7 @@ def in_flight(scene: Scene) -> Iterable[Sample]:
     return [
         Sample((name,), scene.now - fare.in_flight_since)
         for name, fare in scene.fares.items()
-        if fare.in_flight_since is not None
+        if fare.in_flight_since < inf
     ]
 
 

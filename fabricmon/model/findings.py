@@ -1,0 +1,80 @@
+"""What is concluded, and the story that is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fabricmon.model.words import Action, Part, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One measured reason; for a counter ``signal`` is its file's name."""
+
+    signal: str
+    value: float | int | str | None
+    unit: str
+    source: str
+    threshold: float | int | str | None = None
+    window_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a finding is about; None where it does not apply."""
+
+    device: str | None = None
+    port: int | None = None
+    rail: int | str | None = None
+    netdev: str | None = None
+    peer: str | None = None
+    leaf: str | None = None
+    job: str | None = None
+    comm: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a detector holds to be true now; incidents make one story of them."""
+
+    kind: str
+    subject: Subject
+    onset: float
+    evidence: tuple[Evidence, ...]
+    summary: str
+    severity: Severity
+    part: Part = Part.CULPRIT
+    action: Action = Action.NONE
+    confidence: float = 1.0
+
+
+class IncidentState(StrEnum):
+    """Life of an incident."""
+
+    OPEN = "open"
+    UPDATE = "update"
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """A finding with an identity; what sinks send and the page shows."""
+
+    id: str
+    seq: int
+    state: IncidentState
+    time: float
+    finding: Finding
+    node: str
+    runbook: str
+    dry_run: bool = False
+    last_seen: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Blindness:
+    """A kind that cannot be judged on this node, and why."""
+
+    kind: str
+    reason: str

@@ -1,0 +1,64 @@
+"""Polls that are due, and what became of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fabricmon.model.ports import Hca
+from fabricmon.model.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What to poll: the node (empty name) or one device, perhaps not known yet."""
+
+    name: str = ""
+    hca: Hca | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One poll that is due: a source, the unit it reads and the lane it runs in.
+
+    Jobs of one lane run one after another; a hung read holds only its own lane. Two
+    jobs are the same if these three are.
+    """
+
+    source: str
+    unit: str
+    lane: str
+    target: Target = field(default=Target(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a job: its records, or the error that ended it."""
+
+    job: Job
+    started: float
+    ended: float
+    records: tuple[Record, ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrnoCount:
+    """Failed reads of one source by errno name."""
+
+    errno: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How one source fares on one unit; seconds, monotonic."""
+
+    source: str
+    unit: str
+    ok: bool
+    last_success: float | None
+    duration_seconds: float
+    due_seconds: float
+    in_flight_since: float | None
+    errors: tuple[ErrnoCount, ...] = ()
+    quarantined: str | None = None

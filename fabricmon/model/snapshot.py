@@ -1,0 +1,71 @@
+"""What sinks see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fabricmon.model.findings import Blindness, Incident
+from fabricmon.model.polls import Health
+from fabricmon.model.ports import Hca, PortInfo
+from fabricmon.model.records import (
+    BootInfo,
+    LinkStatus,
+    MaintenanceWindow,
+    NetdevStatus,
+    PciStatus,
+    ReadFailure,
+    Reading,
+)
+from fabricmon.model.words import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class PortSnapshot:
+    """One port as it stands: what is exported, shown and asked for."""
+
+    info: PortInfo
+    status: LinkStatus | None
+    netdev: NetdevStatus | None
+    pci: PciStatus | None
+    readings: tuple[Reading, ...]
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    saturated: tuple[str, ...]
+    resets: int
+    flaps: int
+    downtime_seconds: float
+    last_down: float | None
+    errors_per_hour: float | None
+    traffic_received: tuple[float, ...] = ()  # bytes per second, oldest first
+    traffic_transmitted: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that the sinks see; made new at each step, never changed.
+
+    ``layout`` changes when and only when the set of series or an identity does.
+    ``unsaved`` says why what must survive a restart could not be saved.
+    """
+
+    node: str
+    now: float
+    wall: float
+    boot: BootInfo | None
+    layout: int
+    ports: tuple[PortSnapshot, ...]
+    hcas: tuple[Hca, ...]
+    incidents: tuple[Incident, ...]
+    blind: tuple[Blindness, ...]
+    health: tuple[Health, ...]
+    verdict: Verdict
+    class_error: str | None
+    failures: tuple[ReadFailure, ...]
+    maintenance: tuple[MaintenanceWindow, ...]
+    firmware_reads: int
+    config_hash: str
+    steps: int
+    started: float
+    note: str | None = None  # why ports have no role
+    unsaved: ReadFailure | None = None
+    maintenance_error: str | None = None  # what of the maintenance file is ignored

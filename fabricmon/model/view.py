@@ -1,0 +1,140 @@
+"""What detectors judge by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from fabricmon.catalogue import CounterSpec, Signal
+from fabricmon.model.polls import Health
+from fabricmon.model.ports import Hca, PortId, PortInfo
+from fabricmon.model.records import (
+    BootInfo,
+    LinkEvent,
+    LinkStatus,
+    MaintenanceWindow,
+    NetdevStatus,
+    PciStatus,
+    ReadFailure,
+    ToolReport,
+)
+from fabricmon.model.words import Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """Increase of a counter, in the unit of its file, over ``seconds``.
+
+    ``mark`` is the least trustworthy of the steps within. ``value`` is the newest
+    value, None where the counter could not be read.
+    """
+
+    spec: CounterSpec
+    increase: int
+    seconds: float
+    mark: Mark
+    value: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One step of one counter that moved, or whose mark is not OK.
+
+    ``previous`` is None for a first sight; ``seconds`` is the time since then.
+    """
+
+    port: PortId
+    spec: CounterSpec
+    at: float
+    previous: int | None
+    value: int
+    increase: int
+    seconds: float
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class OutageSummary:
+    """Outages of a port as far back as they are remembered.
+
+    ``last_down`` is the Unix time at which the last one began.
+    """
+
+    flaps: int = 0
+    downtime_seconds: float = 0.0
+    last_down: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PortView:
+    """One port as the detectors see it; ages are relative to `View.now`."""
+
+    info: PortInfo
+    status: LinkStatus | None
+    netdev: NetdevStatus | None
+    pci: PciStatus | None
+    ever_active: bool
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MissingDevice:
+    """A device that is not listed: known before, or expected by configuration."""
+
+    name: str
+    since: float
+    polls: int
+    ports: tuple[PortInfo, ...] = ()
+    expected: bool = False
+
+
+class Counters(Protocol):
+    """What detectors may ask of the window."""
+
+    def delta(self, port: PortId, spec: CounterSpec, seconds: float) -> Delta | None:
+        """Increase over the newest ``seconds``; None if never read."""
+
+    def by_signal(self, port: PortId, signal: Signal) -> tuple[CounterSpec, ...]:
+        """Counters of the port that mean this, whatever their driver calls them."""
+
+    def specs(self, port: PortId) -> tuple[CounterSpec, ...]:
+        """Every counter of the port that was read at least once."""
+
+    def value(self, port: PortId, spec: CounterSpec) -> int | None:
+        """Newest value; None where the counter cannot be read."""
+
+    def saturated(self, port: PortId) -> tuple[CounterSpec, ...]:
+        """Counters that stand at their ceiling and show nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that detectors judge by: the node now, and what is new since last time.
+
+    ``statuses``, ``netdevs``, ``events`` and ``moves`` hold each new sample once.
+    """
+
+    now: float
+    wall: float
+    node: str
+    boot: BootInfo | None
+    ports: tuple[PortView, ...]
+    hcas: tuple[Hca, ...]
+    missing: tuple[MissingDevice, ...]
+    statuses: tuple[LinkStatus, ...]
+    netdevs: tuple[NetdevStatus, ...]
+    events: tuple[LinkEvent, ...]
+    moves: tuple[Move, ...]
+    health: tuple[Health, ...]
+    failures: tuple[ReadFailure, ...]
+    reports: tuple[ToolReport, ...]
+    counters: Counters
+    class_error: str | None = None
+    gap_seconds: float | None = None  # the agent itself did not run for so long
+    compute_shortfall: int = 0  # compute devices that the hardware profile has more
+    maintenance: tuple[MaintenanceWindow, ...] = ()  # the windows in force
+
+    @property
+    def onset_offset(self) -> float:
+        """What turns monotonic seconds into Unix seconds."""
+        return self.wall - self.now
