@@ -7,6 +7,7 @@ compressed: every default period is divided by five, so that a round takes a sec
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -15,7 +16,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,6 @@ ROUNDS = int(os.environ.get("ROUNDS", "120"))
 WARM_ROUNDS = 15
 COMPRESSION = 5
 """Default periods are divided by this; errors are polled every 5 s."""
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def main() -> None:
         stop = threading.Event()
         threading.Thread(target=node.keep_moving, args=(1.0, stop)).start()
         try:
-            with _fabricmon(root) as ours, _node_exporter(root) as theirs:
+            with fabricmon(root, _compressed()) as ours, _node_exporter(root) as theirs:
                 figures = _measure(ours, theirs)
         finally:
             stop.set()
@@ -84,24 +84,29 @@ class Exporter:
 
 
 @contextmanager
-def _fabricmon(root: Path) -> Iterator[Exporter]:
+def fabricmon(root: Path, periods: Mapping[str, float]) -> Iterator[Exporter]:
+    """Run an agent on the node at ``root``; periods not given are the default."""
     port = _free_port()
     config = root / "fabricmon.yaml"
-    periods = msgspec.to_builtins(Periods())
-    # The kernel tells nothing of links that are files; on a node it does, and then
-    # neither their state nor their counters of outages are read more often.
-    periods["state_without_netdev_seconds"] = periods["state_seconds"]
-    periods["outages_seconds"] = periods["errors_seconds"]
-    every = "".join(f"  {key}: {value / COMPRESSION}\n" for key, value in periods.items())
     config.write_text(
         f"root: {root}\nstate_folder: {root}/state\nrun_folder: {root}/run\n"
-        f"listen:\n  metrics: 127.0.0.1:{port}\n  page: null\nperiods:\n{every}",
+        f"listen: {{metrics: '127.0.0.1:{port}', page: null}}\n"
+        f"periods: {json.dumps(dict(periods))}\n",
         "utf-8",
     )
     (root / "run").mkdir()
     command = [sys.executable, "-m", "fabricmon", "run", "--config", str(config)]
     with _running("fabricmon", command, port) as exporter:
         yield exporter
+
+
+def _compressed() -> dict[str, float]:
+    periods: dict[str, float] = msgspec.to_builtins(Periods())
+    # The kernel tells nothing of links that are files; on a node it does, and then
+    # neither their state nor their counters of outages are read more often.
+    periods["state_without_netdev_seconds"] = periods["state_seconds"]
+    periods["outages_seconds"] = periods["errors_seconds"]
+    return {key: value / COMPRESSION for key, value in periods.items()}
 
 
 @contextmanager
@@ -134,20 +139,20 @@ def _measure(*exporters: Exporter) -> tuple[Figures, ...]:
     before: dict[str, float] = {}
     for number in range(WARM_ROUNDS + ROUNDS):
         if number == WARM_ROUNDS:
-            before = {item.name: _cpu_seconds(item.process.pid) for item in exporters}
+            before = {item.name: cpu_seconds(item.process.pid) for item in exporters}
             took = dict.fromkeys(took, 0.0)
         started = time.monotonic()
         for exporter in exporters:
             begun = time.monotonic()
-            _get(exporter.url)
+            get(exporter.url)
             took[exporter.name] += time.monotonic() - begun
         time.sleep(max(1.0 - (time.monotonic() - started), 0))
     return tuple(
         Figures(
             name=item.name,
-            values=_values(_get(item.url)),
-            cpu_seconds=_cpu_seconds(item.process.pid) - before[item.name],
-            resident_mib=_resident_mib(item.process.pid),
+            values=_values(get(item.url)),
+            cpu_seconds=cpu_seconds(item.process.pid) - before[item.name],
+            resident_mib=resident_mib(item.process.pid),
             scrape_milliseconds=took[item.name] / ROUNDS * 1e3,
         )
         for item in exporters
@@ -158,7 +163,8 @@ def _values(text: str) -> int:
     return sum(1 for line in text.splitlines() if line and not line.startswith("#"))
 
 
-def _get(url: str) -> str:
+def get(url: str) -> str:
+    """Return what a page answers."""
     with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - our own
         return str(answer.read(), "utf-8")
 
@@ -167,7 +173,7 @@ def _wait_for(url: str) -> None:
     deadline = time.monotonic() + 10
     while True:
         try:
-            _get(url)
+            get(url)
         except OSError:
             if time.monotonic() > deadline:
                 raise
@@ -176,12 +182,13 @@ def _wait_for(url: str) -> None:
             return
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """Return the process's CPU time to the nanosecond, ended threads included."""
     return time.clock_gettime(~pid << 3 | 2)  # how Linux names another's CPU clock
 
 
-def _resident_mib(pid: int) -> float:
+def resident_mib(pid: int) -> float:
+    """Return the process's resident memory."""
     pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
     return pages * os.sysconf("SC_PAGESIZE") / 2**20
 

@@ -23,7 +23,9 @@ def main() -> None:
             changes = sum(1 for _ in replay.changes())
             seconds = time.process_time() - begun
             best = max(best, replay.host.monotonic() / seconds)
-    print(f"replay: {best:,.0f} x real time, {changes} changes of findings (bar: 1,000)")
+    print(
+        f"replay: {best:,.0f} x real time, {changes} changes of findings (bar: 1,000)"
+    )
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fabricmon.assembly import make_pipeline, make_poll, moment
 from fabricmon.config_load import Loaded
 from fabricmon.driving import Drive
 from fabricmon.errors import ConfigError, HostError
 from fabricmon.host.store import StoreProblem
-from fabricmon.model import Incident, Job, ReadFailure
+from fabricmon.model import Incident, Job, ReadFailure, Snapshot
 from fabricmon.pipeline import Pipeline
 from fabricmon.registry import SOURCES
 from fabricmon.runtime import memory
@@ -25,6 +25,7 @@ from fabricmon.runtime.notify import Notifier, watchdog_seconds
 from fabricmon.runtime.saver import Saver
 from fabricmon.runtime.socket import NAME, AgentSocket
 from fabricmon.runtime.ticker import Ticker
+from fabricmon.saved import SavedState
 from fabricmon.sinks.protocol import Sink
 from fabricmon.sinks.registry import SINKS
 
@@ -67,9 +68,11 @@ class Agent:
         self._heartbeat = Heartbeat()
         self._saver = Saver(self._loaded.config.state_folder)
         self._sinks: tuple[Sink, ...] = ()
+        self._published: Snapshot | None = None
         self._stop = asyncio.Event()
         self.was_told_to_stop = False
         self._pipeline = self._make_pipeline()
+        self._pipeline.awaits_save = True
         self._shown: Pipeline | None = None
         self._untold: tuple[Incident, ...] = ()
 
@@ -99,6 +102,7 @@ class Agent:
                 stack.callback(socket.remove)
             self._open_sinks(stack)
             stack.enter_context(self._signals())
+            asyncio.get_running_loop().set_exception_handler(self._note_loop_failure)
             await self._drive.open(self._link_news)
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._watch(), name="watch")
@@ -146,10 +150,13 @@ class Agent:
         self._tell()
         if not self._heartbeat.ready:
             self._say_ready(waited)
+            self._save(changed=True)  # so that it is known early whether that works
 
     def _tell(self) -> None:
         snapshot, changes = self._pipeline.snapshot, self._untold
-        self._untold = ()
+        if snapshot is self._published and not changes:
+            return
+        self._published, self._untold = snapshot, ()
         for sink in self._sinks:
             try:
                 sink.publish(snapshot, changes)
@@ -164,6 +171,12 @@ class Agent:
             where = traceback.format_exception_only(error)[-1].strip()
             self._log.error("sink_failed", sink=sink, err=where)
 
+    def _note_loop_failure(self, _loop: object, context: dict[str, Any]) -> None:
+        """Log what no task can catch, such as a client that cannot be accepted."""
+        where, error = context["message"], context.get("exception")
+        if self._changes.note(("loop", where), repr(error)):
+            self._log.error("loop_failed", where=where, err=repr(error))
+
     def _say_ready(self, waited: float) -> None:
         snapshot = self._pipeline.snapshot
         self._heartbeat.ready = True
@@ -175,11 +188,21 @@ class Agent:
     def _save(self, *, changed: bool) -> None:
         now = self._pipeline.snapshot.now
         if self._saver.is_due(now, changed=changed):
-            self._saver.offer(self._pipeline.save(), now)
+            state = self._state()
+            if state is not None:
+                self._saver.offer(state, now)
         self._note_unsaved()
+
+    def _state(self) -> SavedState | None:
+        try:
+            return self._pipeline.save()
+        except Exception as error:  # noqa: BLE001 - a save must not end the agent
+            self._saver.refuse(error)
+            return None
 
     def _note_unsaved(self) -> None:
         problem = self._saver.problem
+        self._pipeline.awaits_save = not self._saver.has_saved
         if self._changes.note("state", problem):
             self._pipeline.unsaved = _failure(problem)
             if problem is not None:
@@ -228,6 +251,7 @@ class Agent:
     @contextmanager
     def _signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
+        before = signal.getsignal(signal.SIGHUP)
         handlers = {
             signal.SIGTERM: self._stop_for_good,
             signal.SIGINT: self._stop_for_good,
@@ -240,6 +264,8 @@ class Agent:
         finally:
             for number in handlers:
                 loop.remove_signal_handler(number)
+            # The command ignores it: one that comes late is not an abrupt end.
+            signal.signal(signal.SIGHUP, before or signal.SIG_DFL)
 
     def _reload(self) -> None:
         """Take a new configuration; a wrong one is refused and the old one stays."""
@@ -250,17 +276,19 @@ class Agent:
             self._log.error("configuration_refused", err=str(error))
         else:
             self._take_configuration(loaded)
-        self._notify.ready()
+        finally:
+            self._notify.ready()
 
     def _take_configuration(self, loaded: Loaded) -> None:
         fixed = ("listen", "root", "run_folder", "state_folder", "node", "log")
-        old, new = self._loaded.config, loaded.config
+        old, new = self._settings.loaded.config, loaded.config
         late = [key for key in fixed if getattr(old, key) != getattr(new, key)]
         self._loaded = loaded
         previous = self._pipeline
         self._pipeline = self._make_pipeline()
         self._pipeline.inherit(previous)
         self._pipeline.unsaved = previous.unsaved
+        self._pipeline.awaits_save = previous.awaits_save
         del previous
         memory.settle()
         self._drive.ring()
@@ -269,7 +297,9 @@ class Agent:
     def _end(self) -> None:
         if self._untold:
             self._tell()
-        self._saver.finish(self._pipeline.save(), STOP_SECONDS)
+        state = self._state()
+        if state is not None:
+            self._saver.finish(state, STOP_SECONDS)
         self._note_unsaved()
         for poll in self._drive.close(STOP_SECONDS / 2):
             self._log.warning(

@@ -1361,7 +1361,7 @@ def generic(directory: Directory, file: str) -> CounterSpec:
     return CounterSpec(
         file=file,
         directory=directory,
-        stem="hw_gauge" if momentary else "hw_counter",
+        stem="hw_unknown_value" if momentary else "hw_unknown",
         help="Files of the driver that no table knows, as they are",
         fault_class=FaultClass.STATE,
         group=Group.HARDWARE if "hw" in directory else Group.ERRORS,

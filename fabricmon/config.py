@@ -10,7 +10,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-Seconds = Annotated[float, Meta(gt=0)]
+Seconds = Annotated[float, Meta(ge=0.05, le=1e7)]
+Pause = Annotated[float, Meta(ge=0, le=1e7)]
+Timeout = Annotated[float, Meta(ge=0.05, le=3600)]
 Count = Annotated[int, Meta(ge=1)]
 Ratio = Annotated[float, Meta(ge=0, le=1)]
 Mode = Literal["off", "shadow", "on"]
@@ -78,9 +80,9 @@ class Periods(Section, frozen=True):
 class Deadlines(Section, frozen=True):
     """How long things may take before they count as hung."""
 
-    read_seconds: Seconds = 5
+    read_seconds: Timeout = 5
     """A poll of one device; longer marks the source as hung and its values as old."""
-    command_seconds: Seconds = 20
+    command_seconds: Timeout = 20
     """A tool such as ``ibstat``; it is ended then."""
     driver_backoff_milliseconds: Seconds = 50
     """A driver statistics call slower than this doubles its period: it holds RTNL."""
@@ -93,38 +95,40 @@ class Deadlines(Section, frozen=True):
 class LinkState(Section, frozen=True):
     """Thresholds of the link state detector."""
 
-    down_seconds: Annotated[float, Meta(ge=0)] = 10
+    down_seconds: Pause = 10
     """A port is down when it was not up for so long: short ones are flaps."""
     down_samples: Count = 2
     """Samples that must agree before a port is called down."""
-    not_active_seconds: Annotated[float, Meta(ge=0)] = 30
+    not_active_seconds: Pause = 30
     """INIT or ARMED for so long: a subnet manager takes up to 5 s after training."""
     rate_samples: Count = 2
     """Samples of a low rate that must agree: rates are odd while a link trains."""
     missing_polls: Count = 3
     """Polls without a device before it is missing: reloads take a moment."""
-    reload_seconds: Annotated[float, Meta(ge=0)] = 90
+    reload_seconds: Pause = 90
     """A device that is gone for less may be a driver reload (5 to 60 s): no alarm yet."""
-    boot_down_seconds: Annotated[float, Meta(ge=0)] = 300
+    boot_down_seconds: Pause = 300
     """Links may train for so long after a boot or driver load before they are down."""
-    not_active_critical_seconds: Annotated[float, Meta(ge=0)] = 120
+    not_active_critical_seconds: Pause = 120
     """INIT or ARMED for so long is an outage: a subnet manager fails over within 60 s."""
     common_cause_ports: Count = 4
     """So many ports, and half of the node's, that fall together have one cause."""
-    common_cause_window_seconds: Annotated[float, Meta(ge=0)] = 2
+    common_cause_window_seconds: Pause = 2
     """Ports that went down within so long of each other fell together."""
-    common_cause_seconds: Annotated[float, Meta(ge=0)] = 600
+    common_cause_seconds: Pause = 600
     """No advice to drain for so long where ports fell together: a switch reboots."""
-    management_down_seconds: Annotated[float, Meta(ge=0)] = 120
+    management_down_seconds: Pause = 120
     """A management port is no part of the fabric: shorter outages are only noted."""
-    boot_grace_seconds: Annotated[float, Meta(ge=0)] = 1800
+    boot_grace_seconds: Pause = 1800
     """Flaps in the first half hour of a boot are the fabric settling."""
-    driver_grace_seconds: Annotated[float, Meta(ge=0)] = 300
+    driver_grace_seconds: Pause = 300
     """The same after the driver was loaded again."""
-    settling_seconds: Annotated[float, Meta(ge=0)] = 7200
+    settling_seconds: Pause = 7200
     """A young boot in which half of the ports flap: the fabric settles, no port fails."""
     flap_merge_seconds: Seconds = 10
     """Signs of a flap in state, events and counters that belong to the same one."""
+    flap_least_seconds: Annotated[float, Meta(ge=0)] = 0.05
+    """A link needs so long to train again: a counter with more downs is garbage."""
     flap_penalty: Count = 1000
     """Penalty of one flap, as in RFC 2439."""
     flap_half_life_seconds: Seconds = 900
@@ -141,7 +145,7 @@ class LinkState(Section, frozen=True):
     """Flaps within the long window that make a port flapping."""
     flapping_window_long_seconds: Seconds = 86400
     """Long window."""
-    flapping_down_seconds: Annotated[float, Meta(ge=0)] = 120
+    flapping_down_seconds: Pause = 120
     """A flapping port that stays down for so long is down: it flaps no more."""
     outage_warning_seconds: Seconds = 7
     """An outage that kills jobs with NCCL's shorter timeout (18, retry 7)."""
@@ -154,15 +158,15 @@ class LinkState(Section, frozen=True):
 class LinkErrors(Section, frozen=True):
     """Thresholds of the bit error detector: Poisson bounds scaled by line rate."""
 
-    warning_bit_error_ratio: Annotated[float, Meta(gt=0)] = 1e-14
+    warning_bit_error_ratio: Annotated[float, Meta(gt=0, le=1)] = 1e-14
     """Post-FEC error ratio of a sound link is far below this."""
     warning_window_seconds: Seconds = 720
     """Window of the warning bound."""
-    slow_bit_error_ratio: Annotated[float, Meta(gt=0)] = 1e-15
+    slow_bit_error_ratio: Annotated[float, Meta(gt=0, le=1)] = 1e-15
     """A slow drift shows only over a long window."""
     slow_window_seconds: Seconds = 7500
     """Window of the slow bound."""
-    critical_bit_error_ratio: Annotated[float, Meta(gt=0)] = 1e-12
+    critical_bit_error_ratio: Annotated[float, Meta(gt=0, le=1)] = 1e-12
     """The InfiniBand limit for a link in use."""
     critical_window_seconds: Seconds = 60
     """Window of the critical bound."""
@@ -180,19 +184,19 @@ class LinkErrors(Section, frozen=True):
     """Rank correlation below which errors are corruption, not load."""
     congestion_correlation: Ratio = 0.6
     """Rank correlation above which errors follow the load."""
-    packet_errors_per_second: Seconds = 0.1
+    packet_errors_per_second: Annotated[float, Meta(gt=0)] = 0.1
     """Damaged packets per second for ten minutes that warn on their own."""
     packet_window_seconds: Seconds = 600
     """Window of the packet errors."""
     sustained_polls: Count = 3
     """Polls with errors within the critical window: one burst is no error ratio."""
-    settle_seconds: Annotated[float, Meta(ge=0)] = 10
+    settle_seconds: Pause = 10
     """Errors wait so long before they count: the outage they belong to may show later."""
-    retrain_seconds: Annotated[float, Meta(ge=0)] = 30
+    retrain_seconds: Pause = 30
     """Errors so soon after an outage are the link that trains."""
-    boot_grace_seconds: Annotated[float, Meta(ge=0)] = 900
+    boot_grace_seconds: Pause = 900
     """Links train in the first ten minutes of a boot, with thousands of errors."""
-    driver_grace_seconds: Annotated[float, Meta(ge=0)] = 300
+    driver_grace_seconds: Pause = 300
     """The same after the driver was loaded again or the device came back."""
 
 
@@ -214,7 +218,7 @@ class Telemetry(Section, frozen=True):
     """Age at which nothing is known any more."""
     gap_polls: Count = 3
     """Polls missed in a row that make a gap: what happened within has no rate."""
-    reset_settle_seconds: Annotated[float, Meta(ge=0)] = 20
+    reset_settle_seconds: Pause = 20
     """Falls so close together have one cause: groups are read up to 15 s apart."""
     reset_ports: Count = 2
     """More ports than this reset by one cause are told as one: a boot, a driver."""
@@ -237,9 +241,9 @@ class Listen(Section, frozen=True):
     """Authority (PEM) whose client certificates alone may read metrics."""
     connections: Count = 32
     """Connections served at once on an address; one more is sent away."""
-    timeout_seconds: Seconds = 2
+    timeout_seconds: Timeout = 2
     """Time for a client to send its request, and again to take the answer."""
-    healthy_seconds: Seconds = 30
+    healthy_seconds: Timeout = 30
     """/healthz fails when the agent's loop has not turned for so long."""
 
 
@@ -311,6 +315,8 @@ class Config(Section, frozen=True):
     listen: Listen = field(default_factory=Listen)
     metrics: Metrics = field(default_factory=Metrics)
     log: Log = field(default_factory=Log)
+    runbooks: str = "docs/runbooks/"
+    """Where the runbooks are: findings link to this and ``KIND.md``; a URL or a path."""
     kinds: dict[str, Mode] = field(default_factory=dict)
     """Mode of single kinds: ``off``, ``shadow`` (computed, never alerted) or ``on``."""
     expect: tuple[Expectation, ...] = ()

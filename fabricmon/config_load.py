@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from fabricmon.config import Config
+from fabricmon.config import Config, Mode
 from fabricmon.config_rules import check_rules
 from fabricmon.errors import ConfigError
 from fabricmon.yaml_text import Document, Tree, parse
@@ -25,6 +25,8 @@ ENVIRONMENT_PREFIX = "FABRICMON_"
 
 MAX_BYTES = 1 << 20
 """Size of one file."""
+
+_SUFFIXES = {".yaml", ".yml"}  # of files in conf.d; editors leave others there
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def build(tree: Tree, origins: tuple[Origin, ...], files: tuple[str, ...]) -> Lo
     try:
         config = msgspec.convert(tree, Config)
     except msgspec.ValidationError as error:
-        raise _explain(str(error), by_key) from None
+        raise _explain(str(error), by_key, tree) from None
     try:
         check_rules(config)
     except ConfigError as error:
@@ -92,12 +94,43 @@ def fingerprint(config: Config) -> str:
     return hashlib.sha256(text).hexdigest()[:12]
 
 
+def check_files(loaded: Loaded) -> None:
+    """Raise `ConfigError` for a file that the agent needs and cannot use.
+
+    For who starts the agent: others need not be able to read its keys.
+    """
+    listen = loaded.config.listen
+    for name in ("tls_certificate", "tls_key", "client_authority"):
+        path = getattr(listen, name)
+        if path is not None:
+            _check_readable(path, f"listen.{name}", loaded)
+
+
+def _check_readable(path: str, key: str, loaded: Loaded) -> None:
+    try:
+        with Path(path).open("rb") as stream:
+            stream.read(1)
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        remedy = "name a PEM file that the agent can read"
+        wrong = ConfigError(message, key=key, remedy=remedy)
+        by_key = {origin.key: origin for origin in loaded.origins}
+        raise _placed(wrong, by_key) from None
+
+
 def _files(file: Path | None) -> list[Path]:
     main = file if file is not None else DEFAULT_FILE
-    files = [main] if file is not None or main.is_file() else []
     folder = main.parent / "conf.d"
-    if folder.is_dir():
-        files += sorted(path for path in folder.glob("*.yaml") if path.is_file())
+    try:
+        files = [main] if file is not None or main.is_file() else []
+        if folder.is_dir():
+            more = (path for path in folder.iterdir() if path.suffix in _SUFFIXES)
+            files += sorted(path for path in more if path.is_file())
+    except OSError as error:
+        place = error.filename or str(folder)
+        remedy = "the agent must be able to enter and list this folder"
+        message = error.strerror or str(error)
+        raise ConfigError(message, file=place, remedy=remedy) from None
     return files
 
 
@@ -124,12 +157,20 @@ def _from_environment(environment: Mapping[str, str]) -> list[tuple[str, Documen
         if not name.startswith(ENVIRONMENT_PREFIX):
             continue
         path = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
-        value = parse(f"value: {environment[name]}\n", f"${name}").tree["value"]
-        tree: Any = value
+        tree: Any = _value_of(f"${name}", environment[name], ".".join(path))
         for key in reversed(path):
             tree = {key: tree}
         documents.append((f"${name}", Document(tree, {".".join(path): 0})))
     return documents
+
+
+def _value_of(name: str, text: str, key: str) -> Any:
+    try:
+        return parse(f"value: {text}\n", name).tree["value"]
+    except ConfigError as error:
+        raise ConfigError(
+            error.message, file=name, key=key, remedy=error.remedy
+        ) from None
 
 
 def _merge(into: Tree, tree: Tree) -> None:
@@ -150,19 +191,58 @@ _PATH = re.compile(r" - at `\$\.?(?P<path>[^`]{0,200})`$")
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]{0,200})`")
 
 
-def _explain(message: str, origins: Mapping[str, Origin]) -> ConfigError:
+def _explain(message: str, origins: Mapping[str, Origin], tree: Tree) -> ConfigError:
     place = _PATH.search(message)
     key = place["path"] if place else ""
     text = message[: place.start()] if place else message
     remedy = None
+    if key.startswith("kinds["):  # the decoder does not say which one
+        words = get_args(Mode)
+        wrong = (slug for slug, mode in tree["kinds"].items() if mode not in words)
+        key = f"kinds.{next(wrong, '')}"
     if unknown := _UNKNOWN.search(text):
         name = unknown["name"]
         remedy = _suggestion(key, name)
         key = f"{key}.{name}" if key else name
         text = "no such key"
+    elif text.startswith("Invalid enum value"):
+        words = _words_at(key)
+        text = f"{text.removeprefix('Invalid enum value ')} is none of its words"
+        remedy = "write " + " or ".join(words)
     else:
         text = text[:1].lower() + text[1:]
+        remedy = _as_list(key, text, tree)
     return _placed(ConfigError(text, key=key or None, remedy=remedy), origins)
+
+
+def _words_at(key: str) -> tuple[str, ...]:
+    """Return the words that may stand at a key."""
+    section, _, name = key.rpartition(".")
+    struct = _struct_at(section)
+    if struct is None:
+        return get_args(Mode)
+    fields = {f.name: f.type for f in msgspec.structs.fields(struct)}
+    return _literals(fields.get(name))
+
+
+def _literals(kind: Any) -> tuple[str, ...]:
+    """Return the words of a `Literal`, also of one that may be null."""
+    inner = get_args(kind)
+    if get_origin(kind) is Literal:
+        return inner
+    return tuple(word for each in inner for word in _literals(each))
+
+
+def _as_list(key: str, text: str, tree: Tree) -> str | None:
+    """Say how one word is written where a list is wanted."""
+    value: Any = tree
+    for part in re.findall(r"[^.\[\]]+", key):
+        if isinstance(value, list) and part.isdecimal():
+            value = value[int(part)]
+        else:
+            value = value.get(part) if isinstance(value, dict) else None
+    is_word = isinstance(value, str) and text.startswith("expected `array`")
+    return f"write [{value}]" if is_word else None
 
 
 def _suggestion(section: str, name: str) -> str:
@@ -175,13 +255,18 @@ def _suggestion(section: str, name: str) -> str:
 
 def known_keys(section: str) -> list[str]:
     """Return the keys of a section by its dotted path, empty if there is none."""
+    struct = _struct_at(section)
+    return [f.name for f in msgspec.structs.fields(struct)] if struct else []
+
+
+def _struct_at(section: str) -> Any:
     struct: Any = Config
     for part in filter(None, re.split(r"\.|\[[^\]]*\]\.?", section)):
         fields = {f.name: f.type for f in msgspec.structs.fields(struct)}
         struct = _struct_of(fields.get(part))
         if struct is None:
-            return []
-    return [f.name for f in msgspec.structs.fields(struct)]
+            return None
+    return struct
 
 
 def _struct_of(kind: Any) -> Any:

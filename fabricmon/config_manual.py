@@ -113,7 +113,7 @@ def _shown(default: Any) -> str:
 
 _INTRODUCTION = (
     "Generated from `fabricmon/config.py`. Files are YAML, read in this order, key by",
-    "key: `/etc/fabricmon/fabricmon.yaml`, then `conf.d/*.yaml` beside it by name, then",
+    "key: `/etc/fabricmon/fabricmon.yaml`, then `conf.d/*.yaml` and `*.yml` beside it by name, then",
     "the environment (`FABRICMON_LISTEN__METRICS` sets `listen.metrics`).",
     "`fabricmon config show` says who set what.",
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fabricmon.config import Config
 from fabricmon.errors import ConfigError
 from fabricmon.kinds import BY_SLUG
@@ -13,6 +15,8 @@ def check_rules(config: Config) -> None:
     _check_addresses(config)
     _check_tls(config)
     _check_windows(config)
+    _check_paths(config)
+    _check_patterns(config)
 
 
 def split_address(address: str, key: str) -> tuple[str, int]:
@@ -62,6 +66,52 @@ def _check_tls(config: Config) -> None:
             key="listen.client_authority",
             remedy="set listen.tls_certificate and listen.tls_key",
         )
+
+
+def _check_paths(config: Config) -> None:
+    listen = config.listen
+    paths = {
+        "root": config.root,
+        "state_folder": config.state_folder,
+        "run_folder": config.run_folder,
+        "listen.tls_certificate": listen.tls_certificate,
+        "listen.tls_key": listen.tls_key,
+        "listen.client_authority": listen.client_authority,
+    }
+    for key, path in paths.items():
+        if path is not None and "\0" in path:
+            raise ConfigError("no path holds a zero byte", key=key)
+
+
+def _check_patterns(config: Config) -> None:
+    """Refuse a set of characters that does not end: it would match nothing."""
+    for key, pattern in _patterns(config):
+        start = pattern.find("[")
+        while start >= 0:
+            first = start + 2 if pattern[start + 1 : start + 2] == "!" else start + 1
+            end = pattern.find("]", first + 1)  # "]" itself may come first
+            if end < 0:
+                raise ConfigError(
+                    f"{pattern!r} is no pattern: its [ is not closed",
+                    key=key,
+                    remedy="write it as in mlx5_[0-3]",
+                )
+            start = pattern.find("[", end)
+
+
+def _patterns(config: Config) -> Iterator[tuple[str, str]]:
+    for name in ("include", "exclude"):
+        for pattern in getattr(config.devices, name):
+            yield f"devices.{name}", pattern
+    expected = [(f"expect[{n}]", each) for n, each in enumerate(config.expect)]
+    for number, profile in enumerate(config.profiles):
+        place = f"profiles[{number}]"
+        yield f"{place}.product", profile.product
+        inner = enumerate(profile.ports)
+        expected += [(f"{place}.ports[{n}]", each) for n, each in inner]
+    for place, each in expected:
+        for pattern in each.ports:
+            yield f"{place}.ports", pattern
 
 
 def _check_windows(config: Config) -> None:

@@ -141,8 +141,8 @@ class are always there, 0 or not, but for two kinds:
   those without room. So eight priorities are one metric whose used priorities show.
 
 Such a series that is not there has the value 0. Detectors see every counter in any
-case. Counters that no table knows are exported as `fabricmon_infiniband_hw_counter_total`
-(or `..._hw_gauge`) with the file's name as `counter`, up to
+case. Counters that no table knows are exported as `fabricmon_infiniband_hw_unknown_total`
+(or `..._hw_unknown_value`) with the file's name as `counter`, up to
 `devices.generic_counters` a port; of hfi1 only those below. Virtual functions are
 counted by state unless `devices.virtual_functions` is `export`.
 
@@ -152,8 +152,8 @@ counted by state unless `devices.virtual_functions` is `export`.
 _COUNTERS = """## Counters
 
 `saturates`: the field stops at its ceiling until someone clears it, and its increase is
-0 from then on; `fabricmon_counter_saturated` says so. `wraps`: it starts again at 0.
-A value that falls was reset; `fabricmon_counter_resets_total` counts that.
+0 from then on; `fabricmon_port_count_saturated` says so. `wraps`: it starts again at 0.
+A value that falls was reset; `fabricmon_port_count_resets_total` counts that.
 """
 
 

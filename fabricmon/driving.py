@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from fabricmon.assembly import Poll
+from fabricmon.config import Config
 from fabricmon.host.live import LiveHost
 from fabricmon.host.protocol import Host
 from fabricmon.lanes import InFlight, Reader
@@ -40,12 +41,26 @@ class Drive(Protocol):
         """Stop; return the reads that did not end within ``seconds``."""
 
 
+def live_host(
+    config: Config, root: str | None = None, *, watch_links: bool = False
+) -> LiveHost:
+    """Return the configured node, or a copy of another below ``root``.
+
+    The run folder is that of this system, in a container too; that of a copy is
+    within it.
+    """
+    if root is not None:
+        return LiveHost(root, watch_links=watch_links)
+    own = (config.run_folder,)
+    return LiveHost(config.root, watch_links=watch_links, own_folders=own)
+
+
 class LiveDrive:
     """The node that this process runs on."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, config: Config) -> None:
         """Open nothing yet but the socket for link events."""
-        self._host = LiveHost(root, watch_links=True)
+        self._host = live_host(config, watch_links=True)
         self._reader: ThreadReader | None = None
         self._alarm: Alarm | None = None
 

@@ -3,7 +3,8 @@
 An incident is a finding with an identity. It opens when a finding is new, is updated
 when its severity, part or action changes, and is resolved when the finding was gone
 for the kind's ``clear_seconds``; an event resolves ``hold_seconds`` after it was last
-seen. A subject that cannot be seen now resolves nothing.
+seen. A subject that cannot be seen now resolves nothing. A kind that is switched off
+or to shadow takes its open incidents along.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from fabricmon.model import (
     Severity,
     Subject,
 )
+from fabricmon.summaries import one_line, span
 
 SEQUENCE_GAP = 1000
 """Numbers left out after a restart: more than are given between two saves."""
@@ -79,6 +81,7 @@ class Incidents:
         self._node = node
         self._limits = config.link_state
         self._modes: dict[str, Mode] = config.kinds
+        self._runbooks = config.runbooks
         self._covers = {kind.slug: covers_of(kind.slug) for kind in KINDS}
         self._cases: dict[_Key, _Case] = {}
         self._seq = 0
@@ -109,7 +112,8 @@ class Incidents:
         live = self._choose(findings)
         if not live and not self._cases:
             return ()
-        changes = self._resolve(live, now, wall, held)
+        changes = self._follow_modes(wall)
+        changes += self._resolve(live, now, wall, held)
         told = self._told(live)
         for key, finding in live.items():
             silent = under_maintenance(finding.subject, maintenance, wall)
@@ -152,6 +156,20 @@ class Incidents:
                 chosen[key] = finding
         return chosen
 
+    def _follow_modes(self, wall: float) -> list[Incident]:
+        """Resolve what is off now; alert on what is on, and on shadow no more."""
+        changes = []
+        for key, case in tuple(self._cases.items()):
+            mode = self._mode(case.kind.slug)
+            if mode == "off":
+                changes.append(self._end(key, wall))
+            elif case.incident.dry_run != (mode == "shadow"):
+                moved = replace(case.incident, dry_run=mode == "shadow")
+                update = IncidentState.UPDATE
+                case.incident = self._tell(moved, moved.finding, update, wall)
+                changes.append(case.incident)
+        return changes
+
     def _resolve(
         self,
         live: dict[_Key, Finding],
@@ -162,12 +180,19 @@ class Incidents:
         changes = []
         for key, case in tuple(self._cases.items()):
             if key not in live and _is_over(case, now, held):
-                del self._cases[key]
-                state = IncidentState.RESOLVED
-                changes.append(
-                    self._tell(case.incident, case.incident.finding, state, wall)
-                )
+                changes.append(self._end(key, wall))
         return changes
+
+    def _end(self, key: _Key, wall: float) -> Incident:
+        """Close a case; its summary is of the past from now on."""
+        case = self._cases.pop(key)
+        finding = case.incident.finding
+        age = wall - finding.onset
+        # How long an event is shown says nothing; nor does a clock that was set back.
+        after = "" if case.kind.event or age < 0 else f" after {span(age)}"
+        summary = one_line(f"resolved{after}: {finding.summary}")
+        past = replace(finding, summary=summary)
+        return self._tell(case.incident, past, IncidentState.RESOLVED, wall)
 
     def _told(self, live: dict[_Key, Finding]) -> dict[_Place, bool]:
         """Return the kinds that hold at each place, with whether they are alerted on."""
@@ -204,7 +229,7 @@ class Incidents:
             time=wall,
             finding=finding,
             node=self._node,
-            runbook=kind.runbook,
+            runbook=f"{self._runbooks}{kind.slug}.md",
             dry_run=self._mode(finding.kind) == "shadow",
             last_seen=wall,
         )

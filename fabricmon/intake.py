@@ -45,6 +45,9 @@ from fabricmon.window import Window
 REMEMBER_OUTAGES = frozenset({Signal.LINK_DOWN, Signal.CARRIER_DOWN})
 """Counters that remember an outage shorter than a poll."""
 
+REPLACED = "ESTALE"
+"""What the host answers, once, where a name leads to another device than before."""
+
 MAX_NEWS = 10_000
 """Samples kept between two judgements; a storm of link events stops here."""
 
@@ -242,6 +245,9 @@ class Intake:
         last = seen.readings.get(group)
         if last is None or last.specs != reading.specs or last.absent != reading.absent:
             self._changes += 1
+        if any(each.reason == REPLACED for each in reading.absent):
+            self.window.rebaseline(reading.port.device, "another device has its name")
+            self._schedule.hasten("identity", reading.port.device, reading.at)
         moves = self.window.add(reading, entry.period)
         if reading.specs:
             seen.take_traffic(reading, last)
@@ -304,8 +310,10 @@ class Intake:
         for key in [key for key in self._failures if key.endswith(f" {device}")]:
             del self._failures[key]
 
-    def _take_hca(self, hca: Hca, _entry: Entry) -> None:
+    def _take_hca(self, hca: Hca, entry: Entry) -> None:
         changes = self.inventory.update(hca)
+        if entry.target.hca == hca:
+            return  # what is kept open or counted by the same plans goes on
         if changes.reloaded:
             self.window.rebaseline(hca.name, "driver loaded again")
         self.observed.keep_only(hca)

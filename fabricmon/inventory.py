@@ -27,6 +27,7 @@ from fabricmon.model import (
 )
 from fabricmon.parse.words import PortState
 from fabricmon.port_roles import describe_ports
+from fabricmon.saved import writable
 
 SAVED_VERSION = 1
 
@@ -134,7 +135,7 @@ class Inventory:
             if card.missing_since is not None
         ]
         gone += [
-            MissingDevice(name, each.since, each.polls, expected=True)
+            MissingDevice(name, each.since, each.polls, expected=True, never_seen=True)
             for name, each in self._never_seen.items()
         ]
         return tuple(gone)
@@ -314,9 +315,10 @@ class Inventory:
     # What survives a restart
 
     def save(self) -> bytes:
-        """Return what must survive a restart."""
-        cards = tuple(card.saved() for card in self._cards)
-        return msgspec.json.encode(_Saved(SAVED_VERSION, cards, self._gpu_paths))
+        """Return what must survive a restart, without names that are not text."""
+        cards = writable(card.saved() for card in self._cards)
+        paths = writable(self._gpu_paths)
+        return msgspec.json.encode(_Saved(SAVED_VERSION, cards, paths))
 
     def restore(self, saved: bytes) -> None:
         """Take back what `save` returned, except what is no longer watched.

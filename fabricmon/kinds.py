@@ -37,7 +37,8 @@ class Kind:
     """A kind of finding.
 
     An ``event`` happened and is over: it resolves ``hold_seconds`` after it was last
-    seen. Any other kind resolves once it was gone for ``clear_seconds``. ``keys`` are
+    seen. Any other kind resolves once it was gone for ``clear_seconds``; ``holds`` says
+    until when its detector finds it, where that is not plain. ``keys`` are
     the configuration keys that decide it (a section, or single keys).
     """
 
@@ -50,6 +51,7 @@ class Kind:
     event: bool = False
     hold_seconds: float = 0
     clear_seconds: float = 30
+    holds: str = ""
     keys: tuple[str, ...] = ()
 
     @property
@@ -112,6 +114,7 @@ KINDS: tuple[Kind, ...] = (
             "link_state.driver_grace_seconds",
             "link_state.settling_seconds",
             "link_state.flap_merge_seconds",
+            "link_state.flap_least_seconds",
             "link_state.outage_warning_seconds",
         ),
     ),
@@ -123,6 +126,7 @@ KINDS: tuple[Kind, ...] = (
         "critical",
         ("F06", "F07"),
         clear_seconds=1260,  # 2000 decays to 750 in 21 min at a half-life of 15 min
+        holds="until no flap is in the short window and the penalty is below reuse",
         keys=(
             "link_state.flap_penalty",
             "link_state.flap_half_life_seconds",
@@ -143,6 +147,8 @@ KINDS: tuple[Kind, ...] = (
         "warning, critical",
         ("F01", "F03", "F04"),
         clear_seconds=30,
+        holds="until a warning window passed, or twice the longest pause so far, at "
+        "most a slow window, without errors above a bound",
         keys=(
             "link_errors.warning_bit_error_ratio",
             "link_errors.warning_window_seconds",
@@ -152,6 +158,10 @@ KINDS: tuple[Kind, ...] = (
             "link_errors.critical_window_seconds",
             "link_errors.false_alarm_probability",
             "link_errors.windows",
+            "link_errors.sustained_polls",
+            "link_errors.packet_errors_per_second",
+            "link_errors.boot_grace_seconds",
+            "link_errors.driver_grace_seconds",
         ),
     ),
     Kind(
@@ -159,9 +169,10 @@ KINDS: tuple[Kind, ...] = (
         _P,
         "Link retrains",
         "The link recovers from errors without going down.",
-        "warning",
+        "warning, critical",
         ("F09",),
         clear_seconds=_HOUR,
+        holds="until fewer than the warning limit are in the last hour",
         keys=(
             "link_errors.recovery_warning_per_hour",
             "link_errors.recovery_critical_per_hour",
@@ -194,10 +205,16 @@ KINDS: tuple[Kind, ...] = (
         "counter_reset",
         _P,
         "Counter reset",
-        "A counter fell: someone cleared it or the driver was loaded again.",
+        "A counter fell, or rose by more than can be: cleared, driver loaded, garbage.",
         "info",
         event=True,
         hold_seconds=300,
+        keys=(
+            "telemetry.reset_settle_seconds",
+            "telemetry.reset_ports",
+            "telemetry.reset_repeat_seconds",
+            "link_state.flap_least_seconds",
+        ),
     ),
     Kind(
         "device_missing",
@@ -221,6 +238,10 @@ KINDS: tuple[Kind, ...] = (
         "Two settings that must agree do not.",
         "warning",
         ("F36", "F37", "F57"),
+        keys=(
+            "link_state.down_samples",
+            "link_state.not_active_seconds",
+        ),
     ),
     Kind(
         "config_drift",
@@ -229,13 +250,18 @@ KINDS: tuple[Kind, ...] = (
         "The node differs from what is configured for it, or changed.",
         "warning",
         ("F29", "F52", "F15"),
+        keys=(
+            "link_state.missing_polls",
+            "periods.identity_seconds",
+            "profiles",
+        ),
     ),
     Kind(
         "telemetry_stale",
         _N,
         "Telemetry stale",
         "Values of this node are old: a read hangs or the agent is starved.",
-        "warning",
+        "warning, critical",
         clear_seconds=60,  # a device that is steadily slow is one story
         keys=(
             "telemetry.stale_polls",

@@ -42,6 +42,7 @@ class Observed:
 
     id: PortId
     status: LinkStatus | None = None
+    since: float = 0.0  # when the state that it is in was first seen
     complete: LinkStatus | None = None
     netdev: NetdevStatus | None = None
     readings: dict[Group, Reading] = field(default_factory=dict)
@@ -75,6 +76,8 @@ class Observed:
                 absent=known.absent,
                 complete=False,
             )
+        if self.status is None or self.status.state is not new.state:
+            self.since = new.at
         if new.complete:
             self.complete = new
         if new.state is PortState.ACTIVE:

@@ -63,7 +63,7 @@ class Pacing:
             entry.quarantined = change.reason
         if entry.quarantined is not None:
             until = self._quarantine.until(device, source)
-            if until is not None:
+            if until is not None and until > now:
                 self._schedule.postpone(entry, until)
         return change is not None
 

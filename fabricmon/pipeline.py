@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from fabricmon.config import Config
+from fabricmon.detect.expectation import ExpectedUp
+from fabricmon.detect.outage import TRAINED
 from fabricmon.detect.protocol import Detector, KeepsOutages
 from fabricmon.incidents import Incidents
 from fabricmon.intake import Intake
@@ -32,6 +34,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.observed import Observed
+from fabricmon.parse.words import PortState
 from fabricmon.saved import SavedState
 from fabricmon.schedule import Schedule
 from fabricmon.sources.protocol import Lane, Source
@@ -94,7 +97,10 @@ class Pipeline:
         self._blind_layout = -1
         self.unsaved: ReadFailure | None = None
         """Why the state could not be saved, as told by whoever saves it."""
-        self.snapshot = self._make_snapshot(start, (), ())
+        self.awaits_save = False
+        """Whether whoever saves the state has not yet managed to once."""
+        self._expected = ExpectedUp(parts.config)
+        self.snapshot = self._make_snapshot(start, None)
 
     @property
     def config(self) -> Config:
@@ -213,7 +219,7 @@ class Pipeline:
         self._look_for_blind_spots(view)
         self._steps += 1
         self._gap = None
-        self.snapshot = self._make_snapshot(moment, view.ports, view.health)
+        self.snapshot = self._make_snapshot(moment, view)
         return changes
 
     def _sight(self, view: View) -> Callable[[Subject], bool]:
@@ -277,16 +283,15 @@ class Pipeline:
             maintenance=intake.maintenance(moment.wall),
         )
 
-    def _make_snapshot(
-        self,
-        moment: Moment,
-        views: tuple[PortView, ...],
-        health: tuple[Health, ...],
-    ) -> Snapshot:
+    def _make_snapshot(self, moment: Moment, view: View | None) -> Snapshot:
         incidents = self.incidents.open()
-        ports = tuple(self._port(view, incidents, moment.now) for view in views)
+        ports: tuple[PortSnapshot, ...] = ()
+        health: tuple[Health, ...] = ()
+        failures: tuple[ReadFailure, ...] = ()
+        if view is not None:
+            ports = tuple(self._port(port, view, incidents) for port in view.ports)
+            health, failures = view.health, view.failures
         intake = self.intake
-        failures = intake.failures(moment.now)
         blind = intake.class_error is not None or not ports or bool(failures)
         verdicts = (port.verdict for port in ports)
         return Snapshot(
@@ -310,16 +315,17 @@ class Pipeline:
             started=self._start.wall,
             note=intake.inventory.role_note,
             unsaved=self.unsaved,
+            awaits_save=self.awaits_save,
             maintenance_error=intake.maintenance_error,
         )
 
     def _port(
-        self, view: PortView, incidents: tuple[Incident, ...], now: float
+        self, view: PortView, node: View, incidents: tuple[Incident, ...]
     ) -> PortSnapshot:
         port = view.info.id
         seen = self.intake.observed.port(port)
-        self._count_errors(seen, now)
-        verdict, reasons = of_port(view, incidents)
+        self._count_errors(seen, node.now)
+        verdict, reasons = of_port(view, incidents, self._waits(view, seen, node))
         history = self._outages(view.info)
         window = self.intake.window
         return PortSnapshot(
@@ -339,6 +345,14 @@ class Pipeline:
             traffic_received=tuple(seen.received),
             traffic_transmitted=tuple(seen.transmitted),
         )
+
+    def _waits(self, port: PortView, seen: Observed, node: View) -> float | None:
+        """Return how long a port is not ACTIVE that should be, else None."""
+        state = None if port.status is None else port.status.state
+        if state is None or state is PortState.ACTIVE:
+            return None
+        why = self._expected.why_now(port, node, trained=state in TRAINED)
+        return None if why is None else node.now - seen.since
 
     def _outages(self, port: PortInfo) -> OutageSummary:
         keeper = self._outage_keeper

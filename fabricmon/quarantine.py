@@ -15,8 +15,12 @@ from fabricmon.model import Reading
 
 LONGEST_SECONDS = 86_400.0
 
-GONE = frozenset({"ENOENT", "ENODEV"})
+GONE = frozenset({"ENOENT", "ENODEV", "ESTALE"})
 """The device or its folder went away: identity finds out, nothing is restricted."""
+
+
+OURS = frozenset({"EMFILE", "ENFILE"})
+"""The process or the node is out of descriptors: that is no fault of the device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class Quarantine:
         if not readings or (case is None and not readings[0].absent):
             return None
         reason = common_failure(readings)
-        if reason in GONE:
+        if reason in GONE | OURS:
             return None
         if reason is None:
             self._cases.pop(key, None)

@@ -10,7 +10,7 @@ import msgspec
 from fabricmon.assembly import make_pipeline, make_poll, moment
 from fabricmon.catalogue import FaultClass
 from fabricmon.config_load import Loaded
-from fabricmon.host.live import LiveHost
+from fabricmon.driving import live_host
 from fabricmon.model import Delta, PortId
 from fabricmon.pipeline import Pipeline
 from fabricmon.registry import SOURCES
@@ -34,13 +34,13 @@ class Sampler:
     A read that hangs costs its own device: it is given up at the read deadline.
     """
 
-    def __init__(self, loaded: Loaded, node: str, root: str) -> None:
-        """Open nothing yet."""
+    def __init__(self, loaded: Loaded, node: str, root: str | None = None) -> None:
+        """Open nothing yet; ``root`` is where a copy of another node lies."""
         loaded = _with_virtual_functions(loaded)
         # Identity may take the whole deadline, and then what is read by it.
         self._patience = 2 * loaded.config.deadlines.read_seconds
         self._news = Event()
-        self._host = LiveHost(root)
+        self._host = live_host(loaded.config, root)
         poll = make_poll(self._host, loaded.config, _SOURCES)
         self._reader = ThreadReader(self._host, poll, self._news.set)
         self.pipeline: Pipeline = make_pipeline(

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TypeVar
+
 import msgspec
 from msgspec import Struct, field
 
 from fabricmon.model import Incident
+
+_Item = TypeVar("_Item")
 
 VERSION = 1
 """Raised when an older reader would misunderstand what is written."""
@@ -38,17 +44,37 @@ class SavedState(Struct, frozen=True, kw_only=True):
     counters: bytes = b""
 
 
+def writable(items: Iterable[_Item]) -> tuple[_Item, ...]:
+    """Return the items that can be written: a broken device has names of no text."""
+    return tuple(item for item in items if _is_writable(item))
+
+
+def _is_writable(item: object) -> bool:
+    try:
+        msgspec.json.encode(item)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class _Header(Struct):
     version: int
 
 
 def encode(state: SavedState) -> bytes:
-    """Return the bytes of ``state``.
+    """Return the bytes of ``state``, without what has names that are not text.
 
-    Raises `UnusableStateError` for names that are not text.
+    Raises `UnusableStateError` where the name of the node itself is none.
     """
     try:
-        return msgspec.msgpack.encode(state)
+        with suppress(UnicodeEncodeError):
+            return msgspec.msgpack.encode(state)
+        sound = msgspec.structs.replace(
+            state,
+            ever_active=writable(state.ever_active),
+            incidents=writable(state.incidents),
+        )
+        return msgspec.msgpack.encode(sound)
     except (UnicodeEncodeError, OverflowError) as error:
         raise UnusableStateError(f"cannot be written: {error}") from error
 

@@ -10,7 +10,8 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, starmap
+from math import inf, nextafter
 
 from fabricmon.model import ErrnoCount, Health, Job, Outcome, ReadFailure, Target
 from fabricmon.sources.protocol import Lane, Source
@@ -54,7 +55,9 @@ class Entry:
     def report(self) -> Health:
         """Say how this source fares; the same record until something changes."""
         if self.health is None:
-            counted = tuple(ErrnoCount(*item) for item in sorted(self.errors.items()))
+            counted: tuple[ErrnoCount, ...] = ()
+            if self.errors:
+                counted = tuple(starmap(ErrnoCount, sorted(self.errors.items())))
             self.health = Health(
                 source=self.source.name,
                 unit=self.target.name,
@@ -225,7 +228,8 @@ class Schedule:
     def _next_on_grid(self, period: float, now: float) -> float:
         steps = (now - self._origin) // period + 1
         due = self._origin + steps * period
-        return due if due > now else due + period
+        # A period shorter than a step of floating-point time would be due for ever.
+        return due if due > now else max(due + period, nextafter(now, inf))
 
     def _drop_stale(self) -> None:
         while self._heap and self._heap[0][1] != self._heap[0][2].ticket:

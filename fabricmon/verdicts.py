@@ -35,9 +35,15 @@ def concerns(incident: Incident, port: PortId) -> bool:
 
 
 def of_port(
-    view: PortView, incidents: Iterable[Incident]
+    view: PortView,
+    incidents: Iterable[Incident],
+    waits_seconds: float | None = None,
 ) -> tuple[Verdict, tuple[str, ...]]:
-    """Judge one port: the worst open incident, or that nothing is known of it."""
+    """Judge one port: the worst open incident, or that nothing is known of it.
+
+    ``waits_seconds`` is how long a port that should be up is not, None for one that
+    need not be: until that is a finding it is no sign of health either.
+    """
     mine = [item for item in incidents if concerns(item, view.info.id)]
     verdict = max(map(of_incident, mine), default=Verdict.HEALTHY)
     reasons = [item.finding.summary for item in mine if of_incident(item) is verdict]
@@ -48,8 +54,8 @@ def of_port(
     if not view.fresh:
         return Verdict.UNKNOWN, ("values are old: a read hangs or is late",)
     if view.status.state is not PortState.ACTIVE:
-        if view.ever_active:
-            return Verdict.UNKNOWN, (f"{view.status.state} for a moment",)
+        if waits_seconds is not None:
+            return Verdict.UNKNOWN, (f"{view.status.state} for {waits_seconds:.0f} s",)
         return Verdict.HEALTHY, (f"{view.status.state}: not in use",)
     return Verdict.HEALTHY, ()
 

@@ -17,6 +17,7 @@ from fabricmon.catalogue import CounterSpec, FaultClass, Signal
 from fabricmon.config import Config
 from fabricmon.counter import ALL_ONES, Counter, Sight
 from fabricmon.model import Absence, Delta, Mark, Move, PortId, Reading
+from fabricmon.saved import writable
 
 REMEMBERED: Final = frozenset({Signal.LINK_DOWN, Signal.CARRIER_DOWN})
 """Counters whose last values are saved: they tell of outages while nobody looked."""
@@ -222,8 +223,11 @@ class Window:
                     burst.values = (None,) * len(burst.counters)
 
     def save(self, boot_id: str) -> bytes:
-        """Return the last values of the counters that remember outages."""
-        kept = tuple(
+        """Return the last values of the counters that remember outages.
+
+        Those of a device or file whose name is not text are left out.
+        """
+        kept = writable(
             SavedCounter(port.device, port.port, *place, item.value, item.newest)
             for port, known in self._ports.items()
             for place, item in known.counters.items()

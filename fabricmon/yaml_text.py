@@ -14,6 +14,9 @@ import yaml
 
 from fabricmon.errors import ConfigError
 
+LARGEST = 2**63 - 1
+"""Largest size of an integer."""
+
 MAX_NODES = 100_000
 """Nodes of one document; aliases that expand without end stop here."""
 
@@ -108,12 +111,55 @@ class _Walk:
                 self._value(item, f"{path}[{index}]")
                 for index, item in enumerate(node.value)
             ]
-        return self._loader.construct_object(node)
+        return self._scalar(node, path)
+
+    def _scalar(self, node: yaml.Node, path: str) -> Any:
+        try:
+            value = self._loader.construct_object(node)
+            problem = _unusable(value)
+        except yaml.YAMLError:
+            raise
+        except Exception as error:  # noqa: BLE001 - any, by what stands there
+            problem = f"not what its tag or form says: {error!s:.80}"
+        if problem is None:
+            return value
+        raise ConfigError(
+            problem,
+            file=self._file,
+            line=node.start_mark.line + 1,
+            key=path or None,
+            remedy="put text in quotes",
+        )
+
+
+def _unusable(value: object) -> str | None:
+    """Say why a value can be none of a configuration, None if it can."""
+    if isinstance(value, str):
+        is_text = value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
+        return None if is_text else "half a character (a lone surrogate)"
+    if isinstance(value, (int, float)) and not -LARGEST <= value <= LARGEST:
+        return "no number of a size that can be used"
+    return None
+
+
+_NO_VALUE = "expected the node content, but found "
+_PLAIN_PROBLEMS = {
+    "found unexpected end of stream": "a quote is not closed",
+    "mapping values are not allowed here": "a colon where none can stand",
+}
 
 
 def _readable(error: yaml.YAMLError, file: str) -> ConfigError:
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or "not YAML"
+    said = getattr(error, "problem", None) or getattr(error, "reason", None)
+    problem = _PLAIN_PROBLEMS.get(str(said), str(said))
+    if "'<stream end>'" in problem:
+        problem = "a bracket is not closed"
+    elif problem.startswith(_NO_VALUE):
+        problem = f"{problem.removeprefix(_NO_VALUE)} where a value should stand"
     return ConfigError(
-        f"not YAML: {problem}", file=file, line=mark.line + 1 if mark else None
+        f"not YAML: {problem}",
+        file=file,
+        line=mark.line + 1 if mark else None,
+        remedy="put text with special characters in quotes",
     )

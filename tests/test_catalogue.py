@@ -447,7 +447,7 @@ class TestGeneric:
     def test_file_name_is_a_label_as_it_stands(self) -> None:
         """No name is invented for what nobody knows."""
         spec = generic(HW, "Odd Name,32")
-        assert spec.metric == "fabricmon_infiniband_hw_counter_total"
+        assert spec.metric == "fabricmon_infiniband_hw_unknown_total"
         assert (spec.label, spec.label_value) == ("counter", "Odd Name,32")
         assert spec.generic
 
@@ -455,7 +455,7 @@ class TestGeneric:
         """A driver of tomorrow may have gauges too."""
         spec = generic(HW, "active_rc_qps")
         assert spec.kind is CounterKind.GAUGE
-        assert spec.metric == "fabricmon_infiniband_hw_gauge"
+        assert spec.metric == "fabricmon_infiniband_hw_unknown_value"
 
     @pytest.mark.parametrize(
         ("directory", "driver", "taken"),

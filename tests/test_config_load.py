@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabricmon.config_load import Loaded, load
+from fabricmon.config_load import Loaded, check_files, load
 from fabricmon.errors import ConfigError
 from fabricmon.yaml_text import parse
 
@@ -43,7 +43,7 @@ def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
         ),
         (
             "periods:\n  state_seconds: -1\n",
-            "fabricmon.yaml:2: periods.state_seconds: expected `float` > 0.0",
+            "fabricmon.yaml:2: periods.state_seconds: expected `float` >= 0.05",
         ),
         (
             "log:\n  level: info\n  level: debug\n",
@@ -81,6 +81,20 @@ def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
                 "flapping_penalty, or an episode never ends"
             ),
         ),
+        (
+            'devices:\n  exclude: ["mlx5_[68"]\n',
+            (
+                "fabricmon.yaml:2: devices.exclude: 'mlx5_[68' is no pattern: its [ "
+                "is not closed (write it as in mlx5_[0-3])"
+            ),
+        ),
+        (
+            'expect:\n- ports: ["mlx5_[!]"]\n',
+            (
+                "fabricmon.yaml:2: expect[0].ports: 'mlx5_[!]' is no pattern: its [ "
+                "is not closed (write it as in mlx5_[0-3])"
+            ),
+        ),
         ("- a\n", "fabricmon.yaml:1: a configuration is a mapping of keys to values"),
     ],
 )
@@ -89,6 +103,13 @@ def test_a_mistake_is_named_by_file_line_and_key(
 ) -> None:
     """Each mistake is one line that says where it is and what to write instead."""
     assert _refusal(tmp_path, text) == said
+
+
+@pytest.mark.parametrize("pattern", ["mlx5_[0-3]", "[]]x", "[!]]*[a]", "a]"])
+def test_patterns_of_the_shell_are_taken(tmp_path: Path, pattern: str) -> None:
+    """Only a set of characters that does not end is refused."""
+    loaded = _load(tmp_path, f'devices: {{include: ["{pattern}"]}}\n')
+    assert loaded.config.devices.include == (pattern,)
 
 
 def test_an_unknown_kind_is_refused_with_the_known_ones(tmp_path: Path) -> None:
@@ -139,7 +160,7 @@ class TestMerging:
         main.write_text("log: {level: info}\nperiods:\n  errors_seconds: 7\n", "utf-8")
         (folder / "conf.d").mkdir()
         (folder / "conf.d" / "10-a.yaml").write_text("log: {level: debug}\n", "utf-8")
-        (folder / "conf.d" / "20-b.yaml").write_text("log: {format: json}\n", "utf-8")
+        (folder / "conf.d" / "20-b.yml").write_text("log: {format: json}\n", "utf-8")
         (folder / "conf.d" / "ignored.yaml.bak").write_text("nonsense: 1\n", "utf-8")
         return main
 
@@ -193,3 +214,122 @@ def test_any_text_is_a_document_or_one_error(text: str) -> None:
     """Whatever a file holds, the answer is a document or a ConfigError."""
     with suppress(ConfigError):
         parse(text, "file")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cluster: 2024-99-99\n", "fabricmon.yaml:1: cluster: not what its tag"),
+        ("cluster: 0b_\n", "fabricmon.yaml:1: cluster: not what its tag"),
+        ("cluster: 0x_\n", "fabricmon.yaml:1: cluster: not what its tag"),
+        ("cluster: !!int x\n", "fabricmon.yaml:1: cluster: not what its tag"),
+        ("cluster: !!timestamp x\n", "fabricmon.yaml:1: cluster: not what its tag"),
+        (f"cluster: {'9' * 5000}\n", "fabricmon.yaml:1: cluster: not what its tag"),
+        ('cluster: "\\ud800"\n', "fabricmon.yaml:1: cluster: half a character"),
+        (f"cluster: {10**30}\n", "fabricmon.yaml:1: cluster: no number of a size"),
+        (
+            "periods: {errors_seconds: 1e400}\n",
+            "fabricmon.yaml:1: periods.errors_seconds: no number of a size",
+        ),
+    ],
+)
+def test_a_scalar_that_is_none_is_refused_by_line(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    """What YAML cannot make of a word is one line, not a traceback."""
+    assert _refusal(tmp_path, text).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "log: {level: loud}\n",
+            (
+                "log.level: 'loud' is none of its words "
+                "(write debug or info or warning or error)"
+            ),
+        ),
+        (
+            "kinds: {port_flap: on, port_down: loud}\n",
+            "kinds.port_down: 'loud' is none of its words (write off or shadow or on)",
+        ),
+        (
+            "expect: [{ports: [a], role: x}]\n",
+            (
+                "expect[0].role: 'x' is none of its words "
+                "(write compute or storage or management or unknown)"
+            ),
+        ),
+        (
+            "kinds: {port_flap: on, port_down: [on]}\n",
+            "kinds.port_down: expected `str`, got `array`",
+        ),
+        (
+            "expect: [{ports: mlx5_0/1}]\n",
+            "expect[0].ports: expected `array`, got `str` (write [mlx5_0/1])",
+        ),
+        (
+            "devices: {exclude: mlx5_6}\n",
+            "devices.exclude: expected `array`, got `str` (write [mlx5_6])",
+        ),
+        (
+            "devices: {exclude: [mlx5_6",
+            (
+                "not YAML: a bracket is not closed "
+                "(put text with special characters in quotes)"
+            ),
+        ),
+    ],
+)
+def test_a_refusal_says_what_to_write(tmp_path: Path, text: str, said: str) -> None:
+    """The words that may stand there, and how a list is written."""
+    assert _refusal(tmp_path, text).partition(": ")[2] == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "periods: {errors_seconds: 1e-300}\n",
+        "periods: {errors_seconds: 1e-9}\n",
+        "periods: {errors_seconds: 1e10}\n",
+        "listen: {timeout_seconds: 1e10}\n",
+        "link_state: {down_seconds: 1e300}\n",
+        'root: "/a\\0b"\n',
+        'state_folder: "/a\\0b"\n',
+        'run_folder: "/a\\0b"\n',
+        'listen: {tls_certificate: "/a\\0b", tls_key: k}\n',
+    ],
+)
+def test_what_no_agent_survives_is_refused(tmp_path: Path, text: str) -> None:
+    """Times that no clock counts and paths that no kernel takes are named by line."""
+    assert _refusal(tmp_path, text).startswith("fabricmon.yaml:1: ")
+
+
+def test_a_folder_that_cannot_be_entered_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may not look into the folder is told so."""
+
+    def refuse(self: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    assert "conf.d: Permission denied (the agent must" in _refusal(tmp_path, "")
+
+
+def test_tls_files_must_be_readable(tmp_path: Path) -> None:
+    """An agent that cannot read its certificate is refused with the key and line."""
+    text = "listen: {tls_certificate: /nope, tls_key: /nope}\n"
+    loaded = _load(tmp_path, text)
+    with pytest.raises(ConfigError, match=r"yaml:1: listen\.tls_certificate: /nope: "):
+        check_files(loaded)
+
+
+@pytest.mark.parametrize("value", ["[", "2024-99-99"])
+def test_a_variable_that_is_wrong_is_named_with_its_key(value: str) -> None:
+    """There is no line to look at, but a name and the key that it sets."""
+    with pytest.raises(ConfigError) as refused:
+        load(None, {"FABRICMON_CLUSTER": value})
+    said = str(refused.value)
+    assert said.startswith("$FABRICMON_CLUSTER: cluster: not ")

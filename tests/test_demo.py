@@ -2,6 +2,8 @@
 
 import gzip
 import importlib.util
+import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -217,6 +219,31 @@ class TestCommand:
         assert done.returncode != 0
         assert "wrong.jsonl" in done.stderr
         assert "Traceback" not in done.stderr
+
+    def test_trace_that_is_absent(self, tmp_path: Path) -> None:
+        """Addresses at which nothing will answer are not announced."""
+        done = run(Demo(tmp_path, "--trace", str(tmp_path / "absent")))
+        assert done.returncode != 0
+        assert done.stdout == ""
+        assert "absent" in done.stderr
+
+    def test_check_reaches_it(self, start: Callable[..., Demo]) -> None:
+        """The demo says what to type, and that asks the demo."""
+        said = start().log.read_text()
+        (line,) = (x for x in said.splitlines() if x.startswith("Check:"))
+        setting, *words = shlex.split(line.removeprefix("Check:"))
+        name, _, folder = setting.partition("=")
+        assert words == ["fabricmon", "check"]
+        done = subprocess.run(
+            [sys.executable, "-m", "fabricmon", "check"],
+            env=os.environ | {name: folder},
+            capture_output=True,
+            text=True,
+            timeout=WAIT,
+            check=False,
+        )
+        assert "mlx5_7/1" in done.stdout
+        assert "(from the running agent)" in done.stdout
 
     def test_address_in_use(self, start: Callable[..., Demo], tmp_path: Path) -> None:
         """A second demo says which address is taken."""

@@ -165,6 +165,31 @@ class TestModes:
         assert incident.dry_run
         assert incident.finding.action is Action.DRAIN_AFTER_JOB
 
+    def test_a_kind_that_is_switched_off_ends(self) -> None:
+        """Its open incidents resolve at once, also while their subject is unseen."""
+        story = Story()
+        story.see(finding())
+        story.config = Config(kinds={"link_errors": "off"})
+        story.restart()
+        story.held = True
+        assert story.see(finding()) == ["resolved link_errors"]
+        assert story.incidents.open() == ()
+
+    @pytest.mark.parametrize("found", [(), (finding("port_flap"),)])
+    def test_a_kind_that_goes_to_shadow_alerts_no_more(
+        self, found: tuple[Finding, ...]
+    ) -> None:
+        """It becomes a dry run with an update, and an alert again when it is on."""
+        story = Story()
+        story.see(finding("port_flap"))
+        for mode, shadow in (("shadow", True), ("on", False)):
+            story.config = Config(kinds={"port_flap": mode})  # type: ignore[dict-item]
+            story.restart()
+            story.now -= 1000.0
+            (update,) = story.tell(*found)
+            assert (update.state, update.dry_run) == ("update", shadow)
+            assert story.see(*found) == []
+
 
 class TestUpdating:
     @pytest.mark.parametrize(
@@ -239,6 +264,22 @@ class TestResolving:
         (resolved,) = story.tell(s=CLEAR)
         assert (resolved.id, resolved.state) == (opened.id, "resolved")
         assert story.incidents.open() == ()
+
+    def test_its_summary_is_of_the_past(self) -> None:
+        """Nobody takes what is over for what holds."""
+        story = Story()
+        story.see(finding("port_down"), seconds=5)
+        (resolved,) = story.tell(s=415)
+        told = "resolved after 7 min: port_down on mlx5_0/1"
+        assert resolved.finding.summary == told
+
+    def test_a_clock_that_was_set_back_gives_no_length(self) -> None:
+        """An outage does not last for minus thirty years."""
+        story = Story()
+        story.see(finding("port_down"))
+        story.wall -= 1e9
+        (resolved,) = story.tell()
+        assert resolved.finding.summary == "resolved: port_down on mlx5_0/1"
 
     def test_without_clear_time_at_once(self) -> None:
         """A port that is up is not down."""

@@ -57,6 +57,14 @@ def alone(host: FakeHost) -> Running:
     return node
 
 
+def target_plans(node: Running) -> object:
+    """Return the plans by which the errors of the first HCA are polled."""
+    entry = node.pipeline.schedule.entry("errors", "mlx5_0")
+    assert entry is not None
+    assert entry.job.target.hca is not None
+    return entry.job.target.hca.plans
+
+
 def down(host: FakeHost, number: int = 0) -> None:
     """Let a port go down, as its files tell."""
     folder = f"{RDMA_CLASS}/mlx5_{number}/ports/1"
@@ -132,6 +140,19 @@ class TestDevices:
         snapshot = node.pipeline.snapshot
         assert (len(snapshot.ports), snapshot.class_error) == (2, "EIO")
         assert snapshot.verdict is Verdict.UNKNOWN
+
+
+class TestIdentity:
+    def test_plans_stay_in_use_while_they_are_the_same(
+        self, host: FakeHost, node: Running
+    ) -> None:
+        """Descriptors and counters hang on them; a new look makes equal ones."""
+        before = target_plans(node)
+        node.run(120)
+        assert target_plans(node) is before
+        host.put(f"{FOLDER}/counters/new_counter", "0\n")
+        node.run(120)
+        assert target_plans(node) != before
 
 
 class TestFailures:

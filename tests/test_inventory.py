@@ -590,6 +590,15 @@ class TestRestart:
         node.poll()
         assert node.missing == {}
 
+    def test_name_that_is_no_text(self) -> None:
+        """A device of a broken name is not kept; the others are."""
+        node = Node(hca(0), hca(1, "mlx\udcff"))
+        node.poll()
+        kept = node.inventory.save()
+        assert b"mlx5_0" in kept
+        assert b"mlx5_1" not in kept
+        Inventory(Config()).restore(kept)
+
     def test_excluded_devices_are_forgotten(self) -> None:
         """A card that was taken out for good is named in `devices.exclude`."""
         node = Node(*rails_of(0, 1))

@@ -25,6 +25,7 @@ def reading(
 
 
 GOOD = reading((0, 0))
+SHORT = failing("EMFILE", "EMFILE")
 BAD = failing("EINVAL", "EINVAL")
 HALF = reading((0, None), (Absence("link_downed", "EINVAL"),))
 
@@ -167,3 +168,10 @@ class TestQuarantine:
 def test_common_failure(readings: tuple[Reading, ...], reason: str | None) -> None:
     """Every value must be missing, and all for one reason."""
     assert common_failure(readings) == reason
+
+
+def test_shortage_of_descriptors_is_no_fault_of_the_device(watch: Watch) -> None:
+    """A process that can open nothing more goes on trying."""
+    watch.poll(SHORT, times=10)
+    assert watch.until is None
+    assert watch.transitions == []

@@ -262,3 +262,20 @@ def test_a_recording_gives_the_same_findings(tmp_path: Path, name: str) -> None:
         each["kind"] for each in told
     }
     assert documents(Replay(target).changes()) == told
+
+
+def test_a_paused_source_whose_device_goes_is_not_polled_without_end(
+    tmp_path: Path,
+) -> None:
+    """A pause that is over does not make a source due at once, again and again."""
+    counted = file(FIRST, "counters/link_downed")
+    path = trace(
+        tmp_path / "trace",
+        (5, {"err": {counted: "EINVAL"}}),
+        (60, {"err": {counted: "ENODEV"}}),
+        end=400,
+    )
+    replay = Replay(path)
+    for number, _change in enumerate(replay.changes()):
+        assert number < 100
+    assert replay.pipeline.snapshot.steps < 2000

@@ -230,6 +230,7 @@ def test_bounds_of_link_errors(rate: int) -> None:
         poisson_bound(rate * 1e9 * ratio * seconds, limits.false_alarm_probability)
         for ratio, seconds in (
             (limits.warning_bit_error_ratio, limits.warning_window_seconds),
+            (limits.warning_bit_error_ratio, limits.critical_window_seconds),
             (limits.slow_bit_error_ratio, limits.slow_window_seconds),
             (limits.critical_bit_error_ratio, limits.critical_window_seconds),
         )

@@ -130,3 +130,10 @@ def test_names_that_are_no_text_are_refused() -> None:
     """Lone surrogates cannot be written; that is an error, not a crash."""
     with pytest.raises(UnusableStateError, match="cannot be written"):
         encode(msgspec.structs.replace(STATE, node="node-\udc80"))
+
+
+def test_one_name_that_is_no_text_costs_only_its_own() -> None:
+    """A device of a broken name is left out; the rest of the state is kept."""
+    odd, sound = "mlx\udcff/1", "mlx5_0/1"
+    state = msgspec.structs.replace(STATE, ever_active=(odd, sound))
+    assert decode(encode(state)).ever_active == (sound,)

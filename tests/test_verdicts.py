@@ -119,15 +119,20 @@ class TestPort:
             port_view(status=None),
             port_view(status=status(port(), START, None)),
             port_view(fresh=False),
-            port_view(status=status(port(), START, PortState.DOWN)),
         ],
-        ids=["never read", "unreadable", "old", "down for a moment"],
+        ids=["never read", "unreadable", "old"],
     )
     def test_unknown(self, view: object) -> None:
         """What is not known to be well is unknown, and says why."""
         verdict, reasons = of_port(view, [])  # type: ignore[arg-type]
         assert verdict is Verdict.UNKNOWN
         assert len(reasons) == 1
+
+    @pytest.mark.parametrize("state", [PortState.DOWN, PortState.INIT])
+    def test_should_be_up_and_is_not_yet(self, state: PortState) -> None:
+        """Until that is a finding the port is no healthy one either."""
+        waiting = port_view(status=status(port(), START, state), ever_active=False)
+        assert of_port(waiting, [], 5.2) == (Verdict.UNKNOWN, (f"{state} for 5 s",))
 
     def test_known_bad_although_old(self) -> None:
         """A finding outweighs that nothing new is known."""

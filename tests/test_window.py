@@ -612,3 +612,12 @@ def test_increases_are_never_negative(
         assert move is None or move.increase >= 0
         delta = port.window.delta(PORT, port.specs[0], 3600)
         assert delta is None or delta.increase >= 0
+
+
+def test_name_that_is_no_text_is_not_saved() -> None:
+    """A device of a broken name costs the others nothing."""
+    window = Window(WIDE)
+    for device in ("mlx\udcff", "mlx5_1"):
+        specs = (SPECS["link_downed"],)
+        window.add(Reading(PortId(device, 1), 1.0, specs, (3,), ()), 5.0)
+    assert b"mlx5_1" in window.save("boot-1")

@@ -9,10 +9,13 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from math import nan
+from math import inf, nan
+from pathlib import Path
 from typing import Any, NoReturn
 
 from fabricmon import __version__
@@ -21,6 +24,7 @@ from fabricmon.errors import ConfigError, FabricmonError
 USAGE_ERROR = 64
 CONFIG_ERROR = 78
 FAILED = 70
+CLASS_FOLDER = "sys/class/infiniband"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,10 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 
+AGENTS = frozenset({"run", "demo"})
+"""Commands that SIGHUP must not end, not even before they can reload."""
+
+
 class _Parser(argparse.ArgumentParser):
     """Argument parser that says one line and exits with 64."""
 
@@ -66,17 +74,27 @@ def number_up_to(most: float) -> Callable[[str], float]:
         except ValueError:
             number = nan
         if not 0 < number <= most:
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is no number above 0, {most:g} at most"
-            )
+            limit = f", {most:g} at most" if most < inf else ""
+            raise argparse.ArgumentTypeError(f"{text!r} is no number above 0{limit}")
         return number
 
     return convert
 
 
+def folder(text: str) -> str:
+    """Return a folder that is there, as an argument type."""
+    path = Path(text).absolute()
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{path}: there is no such folder")
+    return str(path)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if _command_in(words) in AGENTS:
+        with suppress(ValueError):  # not the main thread: signals are not ours
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
     parser = _parser(words)
     options = parser.parse_args(words)
     if options.command is None:
@@ -113,7 +131,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    wanted = next((word for word in words if not word.startswith("-")), None)
+    wanted = _command_in(words)
     for command in COMMANDS:
         sub = commands.add_parser(
             command.name, help=command.help, description=command.help
@@ -122,6 +140,10 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         if command.name == wanted:
             importlib.import_module(command.module).add_arguments(sub)
     return parser
+
+
+def _command_in(words: Sequence[str]) -> str | None:
+    return next((word for word in words if not word.startswith("-")), None)
 
 
 def _fail(message: str, status: int) -> int:

@@ -6,8 +6,14 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from fabricmon.cli.document import Document, Json, check_document, failure_object
-from fabricmon.detect.sample import Judgement, judge_port
+from fabricmon.cli.document import (
+    Document,
+    Json,
+    check_document,
+    failure_object,
+    why_not_read,
+)
+from fabricmon.detect.sample import Judgement, judge_lifetime, judge_port
 from fabricmon.finding_document import (
     FindingDocument,
     finding_document,
@@ -37,7 +43,11 @@ def from_pipeline(pipeline: Pipeline) -> Document:
         if port.port == 0:
             return WHOLE_DEVICE
         seen = known[PortId(port.device, port.port)]
-        return Judgement(seen.verdict, seen.reasons)
+        # Detectors judge what happens; what was before the agent is told as a sample
+        # tells it, or the answer would depend on who gives it.
+        against = judge_lifetime(port)
+        verdict = max(seen.verdict, Verdict.DEGRADED) if against else seen.verdict
+        return Judgement(verdict, (*seen.reasons, *against))
 
     document = check_document(
         report(snapshot),
@@ -93,17 +103,22 @@ def reason(content: Json) -> str:
     if worst == "healthy":
         return ""
     told = [
-        f"{port['device']}/{port['port']} {why}"
+        _named(f"{port['device']}/{port['port']}", why)
         for port in content["ports"]
         if port["verdict"] == worst
         for why in (port["reasons"] or [worst])[:1]
     ]
     told += content.get("reasons", [])
-    told += [f"{e['device'] or 'node'} {e['message']}" for e in content["errors"]]
+    told += [_named(e["device"] or "", why_not_read(e)) for e in content["errors"]]
     line = " ".join(f"fabricmon: {(told or [worst])[0]}".split())
     more = f" (+{len(told) - 1})" if len(told) > 1 else ""
     room = REASON_CHARACTERS - len(more)
     return (line if len(line) <= room else line[: room - 3] + "...") + more
+
+
+def _named(subject: str, text: str) -> str:
+    """Put a name before what is said of it, unless it is there already."""
+    return text if text.startswith(subject) else f"{subject} {text}"
 
 
 def _concluded(

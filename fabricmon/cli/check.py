@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from fabricmon.cli import USAGE_ERROR, number_up_to
+from fabricmon.cli import USAGE_ERROR, folder, number_up_to
 from fabricmon.cli.answers import from_ibstat, from_sample, reason
 from fabricmon.cli.document import Document, dump, render
 from fabricmon.config_load import Loaded, load
@@ -42,6 +42,10 @@ _NAGIOS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.epilog = (
+        "exit status: 0 healthy, 1 degraded, 2 down, 3 unknown or nothing to look at "
+        "(also Nagios' numbers); 64 wrong usage, 78 wrong configuration"
+    )
     parser.add_argument(
         "--format",
         choices=("text", "json", "nagios", "reason"),
@@ -50,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="file to read")
     parser.add_argument(
-        "--root", metavar="DIR", help="look at a node's files below DIR"
+        "--root", type=folder, metavar="DIR", help="look at a node's files below DIR"
     )
     parser.add_argument(
         "--interval",
@@ -79,7 +83,12 @@ def run(options: argparse.Namespace) -> int:
             return USAGE_ERROR
     else:
         document = _from_agent(options, loaded) or _sample(options, loaded, node)
-    _print(document, options.format)
+    if options.format == "text":
+        root = (options.root or loaded.config.root).rstrip("/")
+        said = f"{render(document, root)}({_origin(options, document, loaded)})\n"
+        _write(said)
+    else:
+        _print(document, options.format)
     return document.exit_status
 
 
@@ -96,8 +105,7 @@ def _from_agent(options: argparse.Namespace, loaded: Loaded) -> Document | None:
     """Ask the agent; None if it is not wanted or does not answer."""
     if options.root is not None or options.sample or options.interval is not None:
         return None
-    path = f"{loaded.config.run_folder}/{NAME}"
-    answer = ask(path, {"ask": "check"}, AGENT_SECONDS)
+    answer = ask(_socket(loaded), {"ask": "check"}, AGENT_SECONDS)
     if answer is None:
         return None
     try:
@@ -109,7 +117,7 @@ def _from_agent(options: argparse.Namespace, loaded: Loaded) -> Document | None:
 
 
 def _sample(options: argparse.Namespace, loaded: Loaded, node: str) -> Document:
-    sampler = Sampler(loaded, node, options.root or loaded.config.root)
+    sampler = Sampler(loaded, node, options.root)
     try:
         sampler.look(options.interval)
         return from_sample(sampler, options.interval)
@@ -117,24 +125,34 @@ def _sample(options: argparse.Namespace, loaded: Loaded, node: str) -> Document:
         sampler.close()
 
 
+def _socket(loaded: Loaded) -> str:
+    return f"{loaded.config.run_folder.rstrip('/')}/{NAME}"
+
+
 def _print(document: Document, form: str) -> None:
-    out = sys.stdout.buffer
     if form == "json":
-        out.write(dump(document))
-    elif form == "text":
-        out.write(_text(document).encode("utf-8", "replace"))
+        _write(dump(document).decode())
     else:
         why = reason(document.content)
         if form == "nagios":
             ports = sum(port["port"] > 0 for port in document.content["ports"])
             why = f"FABRIC {_NAGIOS[document.verdict]} - {why or f'{ports} ports'}"
-        out.write(why.encode("utf-8", "replace") + (b"\n" if why else b""))
-    out.flush()
+        _write(f"{why}\n" if why else "")
 
 
-def _text(document: Document) -> str:
-    said = {
-        "agent": "from the running agent",
-        "sample": "from a sample: flaps between two reads are not seen",
-    }
-    return f"{render(document)}({said[document.content['source']]})\n"
+def _write(text: str) -> None:
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    sys.stdout.buffer.flush()
+
+
+def _origin(options: argparse.Namespace, document: Document, loaded: Loaded) -> str:
+    """Say whose judgement it is, and what it cannot know."""
+    if document.content["source"] == "agent":
+        return "from the running agent"
+    if options.ibstat is not None:
+        return "from this output of ibstat alone"
+    if options.interval is not None:
+        return "from two samples: flaps between them are not seen"
+    asked = options.root is None and not options.sample
+    why = f" because no agent answers at {_socket(loaded)}" if asked else ""
+    return f"from one sample{why}: flaps and errors that grow are not seen"

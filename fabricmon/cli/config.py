@@ -9,13 +9,18 @@ from pathlib import Path
 
 import msgspec
 
-from fabricmon.config_load import Loaded, load
+from fabricmon.config_load import Loaded, check_files, load
 from fabricmon.config_manual import keys, schema
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("what", choices=("check", "show", "schema"))
+    parser.add_argument(
+        "what",
+        choices=("check", "show", "schema"),
+        help="check: is it right; show: every key, its value and who set it; "
+        "schema: a JSON schema for editors",
+    )
     parser.add_argument("--config", type=Path, metavar="FILE", help="file to read")
 
 
@@ -26,6 +31,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     loaded = load(options.config, os.environ)
     if options.what == "check":
+        check_files(loaded)
         read = ", ".join(loaded.files) or "no file, defaults"
         print(f"configuration is right: {read}; hash {loaded.hash}")
         return 0

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
+import shlex
+import sys
 import tempfile
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
@@ -18,8 +19,8 @@ import msgspec
 
 from fabricmon.agent import Agent, Settings
 from fabricmon.cli import number_up_to
-from fabricmon.cli.run import announce, make_settings
-from fabricmon.config_load import Loaded, load
+from fabricmon.cli.run import announce, load_for_agent, make_settings
+from fabricmon.config_load import Loaded
 from fabricmon.runtime.logging import make_logger
 from fabricmon.timelapse import TimelapseDrive
 
@@ -63,18 +64,20 @@ def play(choice: Choice, file: Path | None) -> int:
         tempfile.TemporaryDirectory(prefix="fabricmon-demo-") as folder,
     ):
         trace = choice.trace or shipped
-        loaded = _in_folder(load(file, os.environ), folder)
+        loaded = _in_folder(load_for_agent(file), folder)
         log = make_logger(loaded.config.log)
+        drive = TimelapseDrive(trace, choice.speed)  # or there is nothing to announce
         announce(loaded)
+        print(f"Check:   {_check_command(folder)}")
         print(_explain(choice), flush=True)
         while True:
-            drive = TimelapseDrive(trace, choice.speed)
             node = loaded.config.node or drive.host.header.node
             settings = make_settings(loaded, node, log, file)
             if asyncio.run(_play_once(settings, drive)) or choice.once:
                 return 0
             for left in Path(folder).iterdir():
                 left.unlink()
+            drive = TimelapseDrive(trace, choice.speed)
 
 
 async def _play_once(settings: Settings, drive: TimelapseDrive) -> bool:
@@ -88,6 +91,12 @@ async def _play_once(settings: Settings, drive: TimelapseDrive) -> bool:
 def _explain(choice: Choice) -> str:
     end = "it ends by itself" if choice.once else "it starts again until Ctrl-C"
     return f"A node from a trace, {choice.speed:g} times as fast as it was: {end}."
+
+
+def _check_command(folder: str) -> str:
+    """Return what asks this agent, which has its socket in a folder of its own."""
+    program = sys.argv[0] if Path(sys.argv[0]).name == "fabricmon" else "fabricmon"
+    return f"FABRICMON_RUN_FOLDER={shlex.quote(folder)} {shlex.quote(program)} check"
 
 
 def _in_folder(loaded: Loaded, folder: str) -> Loaded:

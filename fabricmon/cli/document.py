@@ -127,8 +127,11 @@ def dump(document: Document) -> bytes:
     return text.encode("utf-8", "replace") + b"\n"
 
 
-def render(document: Document) -> str:
-    """Return the document as lines for a human, the worst news first."""
+def render(document: Document, root: str = "") -> str:
+    """Return the document as lines for a human, the worst news first.
+
+    ``root`` is the folder below which the files lie that could not be read.
+    """
     content = document.content
     out = [f"verdict: {content['verdict']}"]
     out += [f"  {reason}" for reason in content.get("reasons", ())]
@@ -138,10 +141,22 @@ def render(document: Document) -> str:
         reverse=True,
     )
     out += [line for port in ports for line in _port_lines(port)]
-    for error in content["errors"]:
-        where = error["device"] or error.get("file") or error.get("tool")
-        out.append(f"not read: {where}: {error['message']}")
+    out += [f"not read: {_complaint(error, root)}" for error in content["errors"]]
     return "\n".join(out) + "\n"
+
+
+def _complaint(error: Json, root: str) -> str:
+    """Say what was not read: device, file or tool, the reason and its errno."""
+    file = error.get("file")
+    path = f"{root}{file}" if file and file.startswith("/") else file
+    where = ": ".join(filter(None, (error["device"], path))) or error.get("tool")
+    return f"{where}: {why_not_read(error)}"
+
+
+def why_not_read(error: Json) -> str:
+    """Return the message of an entry of ``errors``, with its errno."""
+    message, number = error["message"], error["errno"]
+    return f"{message} ({number})" if number and number not in message else message
 
 
 def _port_lines(port: Json) -> Iterator[str]:

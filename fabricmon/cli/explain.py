@@ -15,7 +15,11 @@ WIDTH = 78
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "kind", nargs="?", choices=sorted(BY_SLUG), metavar="KIND", help="slug"
+        "kind",
+        nargs="?",
+        choices=sorted(BY_SLUG),
+        metavar="KIND",
+        help="such as port_down; without one every kind is listed",
     )
 
 
@@ -35,6 +39,8 @@ def _explain(kind: Kind) -> list[str]:
         if kind.event
         else f"resolves once it was gone for {kind.clear_seconds:g} s"
     )
+    if kind.holds:
+        life = f"holds {kind.holds}; {life}"
     return [
         f"{kind.slug}: {kind.title}",
         "",
@@ -42,7 +48,7 @@ def _explain(kind: Kind) -> list[str]:
         "",
         f"about     one {kind.about.value}",
         f"severity  {kind.usual}",
-        f"life      {life}",
+        *textwrap.wrap(f"life      {life}", WIDTH, subsequent_indent=" " * 10),
         f"runbook   {kind.runbook}",
         f"mode      kinds.{kind.slug}: off, shadow or on",
         *_decided_by(kind),

@@ -18,10 +18,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from fabricmon.cli import FAILED, USAGE_ERROR
+from fabricmon.cli import CLASS_FOLDER, FAILED, USAGE_ERROR
 from fabricmon.config_load import load
 from fabricmon.sources.maintenance import FILE
 
+_EXAMPLE = "2026-01-31T18:00:00Z"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SPAN = re.compile(r"(\d{1,6})([smhd])")
 _PORT = re.compile(r"[^/\s]{1,64}/\d{1,3}")
@@ -31,12 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("what", choices=("set", "clear", "show"))
     parser.add_argument(
-        "--ports", nargs="+", default=[], metavar="DEVICE/PORT", help="default: all"
+        "--ports",
+        nargs="+",
+        default=[],
+        metavar="DEVICE/PORT",
+        help="set: these, else the whole node; clear: the windows of these, else all",
     )
     parser.add_argument(
         "--for", dest="span", metavar="TIME", help="how long: 90s, 30m, 2h, 1d"
     )
-    parser.add_argument("--until", metavar="TIME", help="end, RFC 3339")
+    parser.add_argument("--until", metavar="TIME", help=f"end, as in {_EXAMPLE}")
     parser.add_argument("--reason", default="", metavar="TEXT", help="why")
     parser.add_argument("--config", type=Path, metavar="FILE", help="file to read")
 
@@ -47,22 +52,56 @@ def run(options: argparse.Namespace) -> int:
     path = Path(config.run_folder) / FILE
     now = datetime.now(UTC)
     try:
+        _check_words(options)
         windows = list(_still_open(_read(path), now))
         if options.what == "show":
             return _show(windows)
         if options.what == "set":
             windows.append(_window(options, now))
+            _warn_of_unknown(options.ports, config.root)
         else:
-            wanted = set(options.ports)
-            windows = [w for w in windows if wanted and wanted != set(w["ports"])]
+            windows = _cleared(windows, options.ports)
         _write(path, windows)
     except ValueError as error:
-        print(f"fabricmon maintenance: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return _fail(str(error), USAGE_ERROR)
+    except FileNotFoundError:
+        remedy = "there is no such folder: start the agent, which makes it, or do so"
+        return _fail(f"{path.parent}: {remedy}", FAILED)
     except OSError as error:
-        print(f"fabricmon maintenance: {path}: {error.strerror}", file=sys.stderr)
-        return FAILED
+        return _fail(f"{path}: {error.strerror}", FAILED)
     return _show(windows)
+
+
+def _fail(message: str, status: int) -> int:
+    print(f"fabricmon maintenance: {message}", file=sys.stderr)
+    return status
+
+
+def _check_words(options: argparse.Namespace) -> None:
+    given = {"--for": options.span, "--until": options.until}
+    if options.what == "set":
+        return
+    for word in (word for word, value in given.items() if value is not None):
+        raise ValueError(f"{word} goes with set, not with {options.what}")
+
+
+def _warn_of_unknown(ports: Iterable[str], root: str) -> None:
+    """Say which ports this node does not have: a device may be away while mended."""
+    for port in ports:
+        device, _, number = port.partition("/")
+        if not Path(root, CLASS_FOLDER, device, "ports", number).exists():
+            note = "this node has no such port now; it is noted all the same"
+            print(f"fabricmon maintenance: {port}: {note}", file=sys.stderr)
+
+
+def _cleared(windows: list[dict[str, Any]], ports: list[str]) -> list[dict[str, Any]]:
+    """Return the windows that stay, and print those that do not."""
+    wanted = set(ports)
+    stay = [w for w in windows if wanted and wanted != set(w["ports"])]
+    for window in windows:
+        if window not in stay:
+            print(f"cleared: {_told(window)}")
+    return stay
 
 
 def _window(options: argparse.Namespace, now: datetime) -> dict[str, Any]:
@@ -86,7 +125,11 @@ def _end(options: argparse.Namespace, now: datetime) -> datetime:
             raise ValueError(f"{options.span!r} is no time: write 90s, 30m, 2h or 1d")
         seconds = int(span[1]) * _UNITS[span[2]]
         return (now + timedelta(seconds=seconds)).replace(microsecond=0)
-    until = datetime.fromisoformat(options.until)
+    try:
+        until = datetime.fromisoformat(options.until)
+    except ValueError:
+        message = f"{options.until!r} is no time: write it as in {_EXAMPLE}"
+        raise ValueError(message) from None
     if until.tzinfo is None:
         raise ValueError(f"{options.until!r} needs a time zone: end it in Z or +02:00")
     if until <= now:
@@ -131,8 +174,12 @@ def _write(path: Path, windows: list[dict[str, Any]]) -> None:
 
 def _show(windows: list[dict[str, Any]]) -> int:
     for window in windows:
-        ports = " ".join(window["ports"]) or "the whole node"
-        print(f"until {window['until']}: {ports}  {window['reason']}".rstrip())
+        print(_told(window))
     if not windows:
         print("no maintenance")
     return 0
+
+
+def _told(window: dict[str, Any]) -> str:
+    ports = " ".join(window["ports"]) or "the whole node"
+    return f"until {window['until']}: {ports}  {window['reason']}".rstrip()

@@ -18,10 +18,11 @@ from threading import Event
 import msgspec
 
 from fabricmon.assembly import make_pipeline, make_poll, moment
-from fabricmon.cli import FAILED, number_up_to
+from fabricmon.cli import FAILED, USAGE_ERROR, folder, number_up_to
 from fabricmon.config_load import Loaded, load
-from fabricmon.host.live import LiveHost
+from fabricmon.driving import live_host
 from fabricmon.host.record import RecordingHost
+from fabricmon.host.trace_write import PART
 from fabricmon.registry import SOURCES
 from fabricmon.runtime.reader import ThreadReader
 
@@ -40,7 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="else to Ctrl-C",
     )
     parser.add_argument(
-        "--root", metavar="DIR", help="look at a node's files below DIR"
+        "--root", type=folder, metavar="DIR", help="look at a node's files below DIR"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="write over a trace that is there"
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="file to read")
 
@@ -48,8 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Record until the time is up or SIGINT or SIGTERM comes."""
     loaded = load(options.config, os.environ)
+    in_the_way = _in_the_way(options.trace, force=options.force)
+    if in_the_way is not None:
+        print(f"fabricmon record: {in_the_way}", file=sys.stderr)
+        return USAGE_ERROR
     node = loaded.config.node or socket.gethostname()
-    host = LiveHost(options.root or loaded.config.root, watch_links=True)
+    host = live_host(loaded.config, options.root, watch_links=True)
     recorder = RecordingHost(
         host, options.trace, node, msgspec.to_builtins(loaded.config)
     )
@@ -62,16 +70,32 @@ def run(options: argparse.Namespace) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     try:
-        _record(recorder, loaded, node, seconds=options.seconds, stop=stop, news=news)
+        devices = _record(
+            recorder, loaded, node, seconds=options.seconds, stop=stop, news=news
+        )
     finally:
         recorder.close()
         host.close()
     if recorder.error is not None:
         print(f"fabricmon record: {recorder.error}", file=sys.stderr)
         return FAILED
+    if not devices:
+        print("no RDMA device: nothing but the node was recorded", file=sys.stderr)
     if recorder.unfaithful:
         print(f"{recorder.unfaithful} answers cannot be replayed", file=sys.stderr)
     return 0
+
+
+def _in_the_way(trace: Path, *, force: bool) -> str | None:
+    """Say why nothing may be written there; also a trace that was cut short counts."""
+    if trace.is_dir():
+        return f"{trace}: this is a folder: name a file in it"
+    for path in (trace, trace.with_name(f"{trace.name}{PART}")):
+        if path.exists() and not force:
+            return (
+                f"{path}: this is there: name another file, or write over it: --force"
+            )
+    return None
 
 
 def _record(
@@ -82,7 +106,8 @@ def _record(
     seconds: float | None,
     stop: Event,
     news: Event,
-) -> None:
+) -> int:
+    """Record; return the number of RDMA devices at the end."""
     poll = make_poll(recorder, loaded.config, SOURCES)
     reader = ThreadReader(recorder, poll, news.set)
     pipeline = make_pipeline(recorder, reader, loaded, node)
@@ -99,6 +124,7 @@ def _record(
             news.wait(min(max(pipeline.next_due - now, 0.01), LONGEST_WAIT))
     reader.close(1.0)
     _show(None, seconds)
+    return len(pipeline.intake.inventory.hcas())
 
 
 def _show(passed: float | None, seconds: float | None) -> None:

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fabricmon.agent import Agent, Settings
+from fabricmon.cli import CLASS_FOLDER
 from fabricmon.cli.answers import from_pipeline
 from fabricmon.cli.document import dump
-from fabricmon.config_load import Loaded, load
+from fabricmon.config_load import Loaded, check_files, load
 from fabricmon.driving import LiveDrive
+from fabricmon.host.live_descriptors import raise_descriptor_limit
 from fabricmon.pipeline import Pipeline
 from fabricmon.runtime.logging import make_logger
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
-
-CLASS_FOLDER = "sys/class/infiniband"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,14 +36,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Watch until SIGTERM; raises `ConfigError`, `HostError`."""
-    loaded = load(options.config, os.environ)
+    loaded = load_for_agent(options.config)
     if options.or_demo and not has_devices(loaded.config.root):
         from fabricmon.cli import demo  # noqa: PLC0415 - only where it is needed
 
         print("No RDMA device on this node: watching the embedded one.", flush=True)
         return demo.play(demo.Choice(), options.config)
     log = make_logger(loaded.config.log)
-    drive = LiveDrive(loaded.config.root)
+    raise_descriptor_limit()
+    drive = LiveDrive(loaded.config)
     if drive.host.link_error is not None:
         log.warning("link_events_unavailable", err=str(drive.host.link_error))
     node = loaded.config.node or socket.gethostname()
@@ -52,6 +53,13 @@ def run(options: argparse.Namespace) -> int:
         announce(loaded)
     asyncio.run(_serve(settings, drive))
     return 0
+
+
+def load_for_agent(file: Path | None) -> Loaded:
+    """Read the configuration, and see that the files it names can be read."""
+    loaded = load(file, os.environ)
+    check_files(loaded)
+    return loaded
 
 
 def has_devices(root: str) -> bool:
@@ -71,7 +79,7 @@ def make_settings(
         node=node,
         environment=os.environ,
         log=log,
-        reload=lambda: load(file, os.environ),
+        reload=lambda: load_for_agent(file),
         answer=answer,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from fabricmon.catalogue import CounterSpec, FaultClass, Signal
-from fabricmon.detect.evidence import one_line, source_of
+from fabricmon.detect.evidence import source_of, unit_of
 from fabricmon.detect.wording import subject_of
 from fabricmon.model import (
     Evidence,
@@ -19,6 +19,7 @@ from fabricmon.model import (
     Severity,
     View,
 )
+from fabricmon.summaries import one_line
 
 IGNORED = frozenset({Signal.TRANSMIT_WAIT})
 """Full within a second of stall at 400 Gb/s, so always full somewhere: no blind spot."""
@@ -115,7 +116,7 @@ def _finding(
             Evidence(
                 signal=spec.file,
                 value=view.counters.value(port.id, spec),
-                unit="value",
+                unit=unit_of(spec),
                 source=source_of(port, spec),
                 threshold=view.counters.value(port.id, spec),
             )

@@ -1,4 +1,4 @@
-"""Counters that fell: someone cleared them, or what counts was started again."""
+"""Counters that fell, or rose by more than can be: cleared, started anew, garbage."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from fabricmon.config import Telemetry
-from fabricmon.detect.evidence import one_line, source_of
+from fabricmon.config import Config
+from fabricmon.detect.counter_sense import is_impossible
+from fabricmon.detect.evidence import source_of, unit_of
 from fabricmon.detect.grace import Grace
 from fabricmon.detect.wording import subject_of
 from fabricmon.model import (
@@ -23,6 +24,7 @@ from fabricmon.model import (
     Subject,
     View,
 )
+from fabricmon.summaries import one_line
 
 MOST_EVIDENCE = 8
 """Counters named in one finding; the rest is counted."""
@@ -58,9 +60,10 @@ class CounterResets:
     is told once an hour.
     """
 
-    def __init__(self, limits: Telemetry) -> None:
+    def __init__(self, config: Config) -> None:
         """Take the limits."""
-        self._limits = limits
+        self._limits = config.telemetry
+        self._least_seconds = config.link_state.flap_least_seconds
         self._grace = Grace()
         self._fallen: dict[PortId, _Fallen] = {}
         self._told: dict[PortId, float] = {}
@@ -69,7 +72,7 @@ class CounterResets:
         """Yield the resets that are complete, once."""
         self._grace.observe(view)
         for move in view.moves:
-            if move.mark is Mark.RESET:
+            if move.mark is Mark.RESET or is_impossible(move, self._least_seconds):
                 self._take(view, move)
         if not self._fallen:
             return
@@ -117,9 +120,11 @@ class CounterResets:
         files = tuple(dict.fromkeys(move.spec.file for move in moves))
         names = ", ".join(files[:MOST_NAMES])
         more = f" and {len(files) - MOST_NAMES} more" if files[MOST_NAMES:] else ""
-        why = self._why(fallen)
+        why, verb = self._why(fallen), "fell"
+        if all(move.mark is not Mark.RESET for move in moves):
+            why, verb = "more than can be, not counted as flaps", "jumped"
         return _finding(
-            view, subject_of(fallen.info), [fallen], f"{names}{more} fell: {why}"
+            view, subject_of(fallen.info), [fallen], f"{names}{more} {verb}: {why}"
         )
 
     def _of_node(self, view: View, fallen: list[_Fallen]) -> Finding:
@@ -151,7 +156,7 @@ def _finding(
             Evidence(
                 signal=move.spec.file,
                 value=f"{move.previous} -> {move.value}",
-                unit="value",
+                unit=unit_of(move.spec),
                 source=source_of(info, move.spec),
             )
             for info, move in moves[:MOST_EVIDENCE]

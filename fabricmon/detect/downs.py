@@ -18,7 +18,8 @@ MOST_DOWNS = 300
 """Kept at most: an 8-bit counter can tell of 255 in one step."""
 
 _DAY_SECONDS = 86_400.0
-_UNCERTAINTY_SECONDS = 10.0  # what lies longer between two sights tells no time
+UNCERTAINTY_SECONDS = 10.0
+"""What lies longer than this between two sights tells no time."""
 
 
 class SavedDown(Struct, frozen=True):
@@ -31,6 +32,7 @@ class SavedDown(Struct, frozen=True):
     up: float | None
     quiet: bool
     told: bool
+    began: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Down:
 
     ``times`` is more than one where a counter tells how often it happened while nobody
     looked. A ``quiet`` one has a harmless reason; ``told`` ones are in a finding.
+    ``began`` is when the outage began that samples saw of it.
     """
 
     low: float
@@ -62,11 +65,12 @@ class Down:
     up: float | None = None
     quiet: bool = False
     told: bool = False
+    began: float | None = None
 
     @property
     def at(self) -> float:
         """When it went down, as near as can be told."""
-        return estimate(self.low, self.high)
+        return estimate(self.low, self.high) if self.began is None else self.began
 
     def saved(self, offset: float) -> SavedDown:
         """Return what survives a restart; ``offset`` is wall minus monotonic."""
@@ -78,12 +82,13 @@ class Down:
             up=None if self.up is None else self.up + offset,
             quiet=self.quiet,
             told=self.told,
+            began=None if self.began is None else self.began + offset,
         )
 
 
 def estimate(low: float, high: float) -> float:
     """Return the likely time of what happened between two sights."""
-    return high - min(high - low, _UNCERTAINTY_SECONDS) / 2
+    return high - min(high - low, UNCERTAINTY_SECONDS) / 2
 
 
 def restored(saved: SavedDown, offset: float) -> Down:
@@ -96,6 +101,7 @@ def restored(saved: SavedDown, offset: float) -> Down:
         up=None if saved.up is None else saved.up - offset,
         quiet=saved.quiet,
         told=saved.told,
+        began=None if saved.began is None else saved.began - offset,
     )
 
 
@@ -140,6 +146,12 @@ class Downs:
             self._downs.append(down)
         del self._downs[:-MOST_DOWNS]
         return self._downs[-1]
+
+    def begin(self, at: float) -> None:
+        """Note that what goes on now began at ``at``, as samples tell."""
+        for down in self._downs:
+            if down.up is None and down.began is None:
+                down.began = at
 
     def close(self, at: float) -> None:
         """Note that the port was up at ``at``."""

@@ -69,6 +69,7 @@ class Watch:
     local: bool = False  # an error was seen at this end, not only in packets
     evidence: tuple[Evidence, ...] = ()
     summary: str = ""
+    quiet_minutes: int = 0  # without errors, as the summary says
     finding: Finding | None = None  # prepared, until something changes
     unstable: Finding | None = None
 

@@ -12,7 +12,7 @@ from fabricmon.catalogue import Signal
 from fabricmon.config import Config
 from fabricmon.expectations import Expectations
 from fabricmon.model import BootInfo, PortId, PortInfo, PortView, Role, View
-from fabricmon.parse.words import PortState
+from fabricmon.parse.words import LinkLayer, PortState
 
 CARRIER_LOSSES = 2
 """A driver counts one loss when it starts; a second one means there was a carrier."""
@@ -61,6 +61,18 @@ class ExpectedUp:
         if _peers_are_up(port, view):
             return Why.PEERS
         return Why.CARRIER if _had_carrier(port, view) else None
+
+    def why_now(self, port: PortView, view: View, *, trained: bool) -> Why | None:
+        """Return why a port that is not ACTIVE should be.
+
+        A trained InfiniBand link alone waits for its subnet manager.
+        """
+        why = self.why(port, view)
+        if why is not None or self.configured(port.info, view) is False:
+            return why
+        waits = trained and not port.info.is_vf
+        infiniband = port.info.link_layer is LinkLayer.INFINIBAND
+        return Why.TRAINED if waits and infiniband else None
 
     def configured(self, info: PortInfo, view: View) -> bool | None:
         """Return what the configuration says of the port, None if nothing."""

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from fabricmon.config import LinkState as Limits
-from fabricmon.detect.downs import Down
-from fabricmon.detect.evidence import one_line, span
+from fabricmon.detect.downs import UNCERTAINTY_SECONDS
+from fabricmon.detect.flap_account import FlapAccount
 from fabricmon.detect.flap_track import Track
 from fabricmon.detect.wording import clock, lasting, port_source, subject_of
 from fabricmon.model import Action, Evidence, Finding, Role, Severity, View
+from fabricmon.summaries import one_line, span
 
 
-def flap(track: Track, downs: list[Down], view: View, limits: Limits) -> Finding:
+def flap(track: Track, account: FlapAccount, view: View, limits: Limits) -> Finding:
     """Return the finding of flaps that are over; quiet ones are information only."""
-    times = sum(down.times for down in downs)
-    loud = not all(down.quiet for down in downs) and not _is_management(track)
-    onset = downs[0].at + view.onset_offset
     return Finding(
         kind="port_flap",
         subject=subject_of(track.info),
-        onset=onset,
-        evidence=_proof(track, times, limits),
-        summary=one_line(_flap_text(track, downs, times, onset, loud=loud)),
-        severity=Severity.WARNING if loud else Severity.INFO,
-        action=Action.INSPECT if loud else Action.NONE,
+        onset=account.onset + view.onset_offset,
+        evidence=_proof(track, account, limits),
+        summary=one_line(_flap_text(track, account, view.onset_offset, limits)),
+        severity=Severity.WARNING if account.loud else Severity.INFO,
+        action=Action.INSPECT if account.loud else Action.NONE,
     )
 
 
@@ -33,7 +31,7 @@ def flapping(track: Track, view: View, limits: Limits) -> Finding:
     times = sum(down.times for down in track.downs.loud_since(episode - 1))
     downtime = sum(outage.seconds for outage in track.outages_since(begin))
     onset = episode + view.onset_offset
-    managed = _is_management(track)
+    managed = is_management(track)
     down = f", {lasting(downtime)} down in all" if downtime else ""
     return Finding(
         kind="port_flapping",
@@ -50,30 +48,55 @@ def flapping(track: Track, view: View, limits: Limits) -> Finding:
 
 
 def _flap_text(
-    track: Track, downs: list[Down], times: int, onset: float, *, loud: bool
+    track: Track, account: FlapAccount, offset: float, limits: Limits
 ) -> str:
-    port, seconds = track.info.id, track.untold_seconds
-    often = "once" if times == 1 else f"{times} times"
-    if any(down.times > 1 for down in downs):
-        unseen = span(max(down.high - down.low for down in downs))
-        text = f"{port} went down {often} in {unseen} without a look at it, up now"
-    elif seconds is None:
-        text = f"{port} went down {often} at {clock(onset)} between polls, up now"
-    else:
-        text = f"{port} down {often} at {clock(onset)} for {lasting(seconds)}, up now"
-    if loud:
-        return f"{text}: link lost and back, no dead port"
-    return f"{text}: no fault (boot, driver, maintenance or by hand)"
+    text = f"{track.info.id} {_course(account, offset)}, up now"
+    if not account.loud:
+        return f"{text}: no fault (boot, driver, maintenance or by hand)"
+    if _is_long(account, limits):
+        return f"{text}: link lost and back, jobs may have died"
+    return f"{text}: link lost and back, no dead port"
 
 
-def _proof(track: Track, times: int, limits: Limits) -> tuple[Evidence, ...]:
-    found = tuple(track.proof.values())
+def _course(account: FlapAccount, offset: float) -> str:
+    """Say how often it went down, when and for how long."""
+    when = f"at {clock(account.onset + offset)}"
+    wide = account.high - account.low > UNCERTAINTY_SECONDS
+    if wide:
+        begin, end = clock(account.low + offset), clock(account.high + offset)
+        when = f"between {begin} and {end}"
+    if account.times == 1:
+        if account.worst is None:
+            return f"went down once {when}" + ("" if wide else " between polls")
+        return f"down once {when} for {lasting(account.worst)}"
+    often = f"{account.times} times"
+    if account.unseen:
+        unseen = span(account.told_at - account.low)
+        return f"went down {often} in {unseen}, not each of them seen"
+    since = f"since {clock(account.onset + offset)}"
+    if account.worst is None or account.downtime is None:
+        return f"went down {often} {since} between polls"
+    worst, downtime = lasting(account.worst), lasting(account.downtime)
+    return f"down {often} {since}, {worst} at worst, {downtime} in all"
+
+
+def _is_long(account: FlapAccount, limits: Limits) -> bool:
+    return account.worst is not None and account.worst >= limits.outage_warning_seconds
+
+
+def _proof(track: Track, account: FlapAccount, limits: Limits) -> tuple[Evidence, ...]:
     files = port_source(track.info.id)
-    evidence = (*found, Evidence("flaps", times, "flaps", "fabricmon", 1))
-    if track.untold_seconds is None:
-        return evidence
-    seconds, longest = round(track.untold_seconds, 1), limits.outage_warning_seconds
-    return (*evidence, Evidence("outage_seconds", seconds, "s", files, longest))
+    evidence = [
+        *track.account_proof.values(),
+        Evidence("flaps", account.times, "flaps", "fabricmon", 1),
+    ]
+    if account.worst is not None and account.downtime is not None:
+        limit = limits.outage_warning_seconds if _is_long(account, limits) else None
+        worst, downtime = round(account.worst, 1), round(account.downtime, 1)
+        evidence.append(Evidence("outage_seconds", worst, "s", files, limit))
+        if downtime > worst:
+            evidence.append(Evidence("downtime_seconds", downtime, "s", files))
+    return tuple(evidence)
 
 
 def _counts(
@@ -110,5 +133,6 @@ def _counts(
     )
 
 
-def _is_management(track: Track) -> bool:
+def is_management(track: Track) -> bool:
+    """Tell whether the port is no part of the fabric."""
     return track.info.role is Role.MANAGEMENT

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from msgspec import Struct, structs
 
 from fabricmon.detect.downs import Down, Downs, SavedDown, estimate, restored
+from fabricmon.detect.flap_account import FlapAccount
 from fabricmon.model import Evidence, OutageSummary, PortInfo
 
 _HOUR_SECONDS = 3600.0
@@ -35,6 +36,7 @@ class SavedTrack(Struct, frozen=True):
     flaps: int = 0
     downtime: float = 0.0
     last_down: float | None = None
+    account: FlapAccount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ class Track:
 
     ``fell`` tells that this outage was seen as DOWN, ``off`` that someone switched the
     port off. ``episode`` is when flapping began. ``proof`` is the evidence of what is
-    not told yet, by sign.
+    not told yet, by sign; ``account`` is what the newest finding of flaps tells, with
+    its evidence.
     """
 
     info: PortInfo
@@ -69,8 +72,10 @@ class Track:
     went_down_at: float | None = None
     episode: float | None = None
     is_new: bool = False
-    untold_seconds: float | None = None
+    untold_outages: list[float] = field(default_factory=list)
     proof: dict[str, Evidence] = field(default_factory=dict)
+    account: FlapAccount | None = None
+    account_proof: dict[str, Evidence] = field(default_factory=dict)
     flaps: int = 0
     downtime: float = 0.0
     last_down: float | None = None
@@ -94,16 +99,17 @@ class Track:
 
     def prove(self, sign: str, proof: Evidence) -> None:
         """Keep evidence of what is not told yet; increases of one counter add up."""
-        known = self.proof.get(sign)
-        if known is not None and known.window_seconds and proof.window_seconds:
-            both = (known.value, proof.value)
-            if isinstance(both[0], int) and isinstance(both[1], int):
-                proof = replace(
-                    proof,
-                    value=both[0] + both[1],
-                    window_seconds=known.window_seconds + proof.window_seconds,
-                )
-        self.proof[sign] = proof
+        _prove(self.proof, sign, proof)
+
+    def tell(self, account: FlapAccount, hold_seconds: float) -> FlapAccount:
+        """Take what is new into account; return all that the finding tells of."""
+        if self.account is None or not self.account.goes_on(account, hold_seconds):
+            self.account, self.account_proof = account, {}
+        else:
+            self.account = self.account.joined(account)
+        for sign, proof in self.proof.items():
+            _prove(self.account_proof, sign, proof)
+        return self.account
 
     def leave(self, at: float) -> None:
         """Note a sample that is not ACTIVE."""
@@ -111,6 +117,7 @@ class Track:
             if self.up_at is None:
                 return  # down since before the first look: no outage that was seen
             self.since = self._guess(self.up_at, at)
+            self.downs.begin(self.since)
             self.downtime += at - self.since
         elif self.not_up_at is not None:
             self.downtime += at - self.not_up_at
@@ -183,6 +190,7 @@ class Track:
             flaps=self.flaps,
             downtime=self.downtime,
             last_down=self.last_down,
+            account=self.account.moved(offset) if self.account else None,
         )
 
     def take_back(self, saved: SavedTrack, slack: float, offset: float) -> None:
@@ -203,15 +211,29 @@ class Track:
         self.episode = monotonic(saved.episode)
         self.flaps, self.downtime = saved.flaps, saved.downtime
         self.last_down = saved.last_down
+        self.account = saved.account.moved(-offset) if saved.account else None
 
     def _end_outage(self, at: float, seconds: float) -> None:
         self.outages.append(PastOutage(at, seconds))
-        self.untold_seconds = (self.untold_seconds or 0.0) + seconds
+        self.untold_outages.append(seconds)
         self.is_new = True
 
     def _guess(self, low: float, high: float) -> float:
         told = self.went_down_at
         return told if told is not None and low <= told <= high else estimate(low, high)
+
+
+def _prove(known: dict[str, Evidence], sign: str, proof: Evidence) -> None:
+    before = known.get(sign)
+    if before is not None and before.window_seconds and proof.window_seconds:
+        both = (before.value, proof.value)
+        if isinstance(both[0], int) and isinstance(both[1], int):
+            proof = replace(
+                proof,
+                value=both[0] + both[1],
+                window_seconds=before.window_seconds + proof.window_seconds,
+            )
+    known[sign] = proof
 
 
 def interrupted(saved: SavedTrack) -> SavedTrack:

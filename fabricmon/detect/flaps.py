@@ -13,14 +13,17 @@ from msgspec import Struct
 
 from fabricmon.catalogue import Signal
 from fabricmon.config import Config
-from fabricmon.detect.downs import Downs, Sign, estimate
+from fabricmon.detect.counter_sense import is_impossible
+from fabricmon.detect.downs import Down, Downs, Sign, estimate
 from fabricmon.detect.evidence import source_of
-from fabricmon.detect.flap_story import flap, flapping
+from fabricmon.detect.flap_account import FlapAccount, account_of
+from fabricmon.detect.flap_story import flap, flapping, is_management
 from fabricmon.detect.flap_track import SavedTrack, Track, interrupted
 from fabricmon.detect.grace import Grace, SavedGrace
 from fabricmon.detect.outage import is_refused
 from fabricmon.detect.packing import pack, unpack
 from fabricmon.detect.wording import port_source, subject_of
+from fabricmon.kinds import BY_SLUG
 from fabricmon.maintenance import under_maintenance
 from fabricmon.model import (
     Blindness,
@@ -41,6 +44,7 @@ from fabricmon.port_key import port_key
 
 _REMEMBERED = frozenset({Signal.LINK_DOWN, Signal.CARRIER_DOWN})
 HOUR_SECONDS = 3600.0
+_HOLD_SECONDS = BY_SLUG["port_flap"].hold_seconds
 _SETTLING_PORTS = 3  # fewer ports that flap are no settling fabric
 
 
@@ -149,6 +153,8 @@ class Flaps:
         """
         track = self._track(move.port, view)
         if track is None or move.mark in {Mark.FIRST, Mark.RESET}:
+            return
+        if is_impossible(move, self._limits.flap_least_seconds):
             return
         track.hint(estimate(move.at - move.seconds, move.at))
         if move.spec.signal is Signal.CARRIER_DOWN and _own_counter_tells(track, view):
@@ -291,12 +297,20 @@ class Flaps:
                 else:
                     yield flapping(track, view, self._limits)
             elif untold:
-                yield flap(track, untold, view, self._limits)
+                yield flap(
+                    track, self._tell(track, untold, view.now), view, self._limits
+                )
             if untold:
-                track.proof, track.untold_seconds = {}, None
+                track.proof, track.untold_outages = {}, []
             if track.is_quiet:
                 track.went_down_at = None
                 del self._watched[port]
+
+    def _tell(self, track: Track, untold: list[Down], now: float) -> FlapAccount:
+        """Return the flaps that one finding tells of, as long as its incident holds."""
+        loud = not all(down.quiet for down in untold) and not is_management(track)
+        account = account_of(untold, track.untold_outages, now, loud=loud)
+        return track.tell(account, _HOLD_SECONDS)
 
     def _consider(self, track: Track, now: float) -> None:
         """Begin an episode if the newest flaps are too many."""

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from fabricmon.config import Config
-from fabricmon.detect.evidence import one_line
 from fabricmon.detect.grace import Grace, SavedGrace
 from fabricmon.detect.packing import pack, unpack
 from fabricmon.detect.wording import clock, lasting
@@ -23,11 +22,13 @@ from fabricmon.model import (
     Evidence,
     Finding,
     MissingDevice,
+    Part,
     Role,
     Severity,
     Subject,
     View,
 )
+from fabricmon.summaries import one_line
 
 _SOURCE = "infiniband"
 
@@ -94,6 +95,9 @@ class DevicePresence:
         gone, onset = view.now - since, since + view.onset_offset
         severity, action, text = self._verdict(device, gone, view.now)
         known = "expected by configuration" if device.expected else "known before"
+        story = f"gone since {clock(onset)}"
+        if device.never_seen:
+            story = f"is expected and was never there, looked since {clock(onset)}"
         return Finding(
             kind="device_missing",
             subject=_subject(device),
@@ -116,10 +120,9 @@ class DevicePresence:
                 ),
                 Evidence("device_known", known, "", "fabricmon"),
             ),
-            summary=one_line(
-                f"{device.name} gone since {clock(onset)} ({lasting(gone)}): {text}"
-            ),
+            summary=one_line(f"{device.name} {story} ({lasting(gone)}): {text}"),
             severity=severity,
+            part=Part.OBSERVER if device.never_seen else Part.CULPRIT,
             action=action,
         )
 
@@ -129,6 +132,8 @@ class DevicePresence:
         limits, ports = self._limits, device.ports
         if ports and all(port.is_vf for port in ports):
             return Severity.INFO, Action.NONE, "a virtual function, no card"
+        if device.never_seen:
+            return self._of_never_seen(gone, now)
         if gone < limits.reload_seconds:
             return Severity.INFO, Action.NONE, "perhaps its driver is loaded again"
         if self._grace.since_boot(now) < limits.boot_down_seconds:
@@ -136,6 +141,14 @@ class DevicePresence:
         if ports and all(port.role is Role.MANAGEMENT for port in ports):
             return Severity.WARNING, Action.INSPECT, "management, not the fabric"
         return Severity.CRITICAL, Action.DRAIN_NOW, "card or driver failed, no reload"
+
+    def _of_never_seen(self, gone: float, now: float) -> tuple[Severity, Action, str]:
+        limits = self._limits
+        if gone < limits.reload_seconds:
+            return Severity.INFO, Action.NONE, "perhaps its driver is still to load"
+        if self._grace.since_boot(now) < limits.boot_down_seconds:
+            return Severity.INFO, Action.NONE, "the node is still starting"
+        return Severity.CRITICAL, Action.DRAIN_NOW, "no card, or no such name"
 
 
 def _subject(device: MissingDevice) -> Subject:

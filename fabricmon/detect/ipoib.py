@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from fabricmon.catalogue import Signal
 from fabricmon.config import Config
-from fabricmon.detect.evidence import one_line
 from fabricmon.detect.wording import subject_of
 from fabricmon.model import (
     Action,
@@ -25,6 +24,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.parse.words import LinkLayer, PortState
+from fabricmon.summaries import one_line
 
 FRESH_SECONDS = 60.0
 """An interface that was not read for so long is not there any more."""
@@ -118,13 +118,16 @@ def _finding(
     )
     age = round(view.now - silence.since, 1)
     lost = f" after {losses} carrier losses" if losses else ""
+    counted: tuple[Evidence, ...] = ()
+    if losses is not None:
+        counted = (Evidence("carrier_down_count", losses, "events", f"net/{name}"),)
     return Finding(
         kind="config_mismatch",
         subject=subject_of(port.info),
         onset=silence.since + view.onset_offset,
         evidence=(
             Evidence("operstate", _DOWN, "", f"net/{name}", _UP, age),
-            Evidence("carrier_down_count", losses, "events", f"net/{name}"),
+            *counted,
             Evidence(
                 "state", "ACTIVE", "", f"infiniband/{id_.device}/ports/{id_.port}"
             ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from fabricmon.config import LinkState as Limits
-from fabricmon.detect.evidence import one_line
 from fabricmon.detect.expectation import Why
 from fabricmon.detect.outage import Outage, is_switched_off
 from fabricmon.detect.wording import clock, lasting, port_source, subject_of
@@ -20,6 +19,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.parse.words import LinkLayer
+from fabricmon.summaries import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,15 +161,15 @@ def _finding(
 
 
 def _evidence(outage: Outage, age: float, threshold: float) -> tuple[Evidence, ...]:
-    phys = outage.phys_state.value if outage.phys_state else None
-    why = outage.why.value if outage.why else None
     files, age = port_source(outage.port), round(age, 1)
-    return (
-        Evidence("state", outage.state.value, "", files, "ACTIVE", age),
-        Evidence("phys_state", phys, "", files, "LinkUp"),
-        Evidence("seconds_not_active", age, "s", files, threshold),
-        Evidence("expected_up", why, "", "fabricmon"),
-    )
+    found = [Evidence("state", outage.state.value, "", files, "ACTIVE", age)]
+    if outage.phys_state is not None:
+        phys = outage.phys_state.value
+        found.append(Evidence("phys_state", phys, "", files, "LinkUp"))
+    found.append(Evidence("seconds_not_active", age, "s", files, threshold))
+    if outage.why is not None:
+        found.append(Evidence("expected_up", outage.why.value, "", "fabricmon"))
+    return tuple(found)
 
 
 def _since(outage: Outage, view: View) -> str:

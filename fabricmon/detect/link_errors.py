@@ -17,7 +17,7 @@ from fabricmon.config import Config
 from fabricmon.detect.error_bounds import Excess
 from fabricmon.detect.error_counting import GIGA, ErrorCounting, lacking
 from fabricmon.detect.error_watch import Recovery, SavedWatches, Watch, watches
-from fabricmon.detect.evidence import one_line, source_of, span
+from fabricmon.detect.evidence import source_of, unit_of
 from fabricmon.detect.packing import pack, unpack
 from fabricmon.detect.training import Training
 from fabricmon.detect.wording import subject_of
@@ -34,8 +34,9 @@ from fabricmon.model import (
     Severity,
     View,
 )
+from fabricmon.summaries import one_line, span
 
-HOUR_SECONDS = 3600.0
+MINUTE_SECONDS, HOUR_SECONDS = 60.0, 3600.0
 
 DAMAGE = (Signal.SYMBOL_ERROR, Signal.RECEIVE_ERROR, Signal.INTEGRITY)
 """Errors that this end of the link sees in what it receives."""
@@ -43,12 +44,6 @@ DAMAGE = (Signal.SYMBOL_ERROR, Signal.RECEIVE_ERROR, Signal.INTEGRITY)
 WATCHED = frozenset({*DAMAGE, Signal.CORRUPTION, Signal.LINK_RECOVERY})
 """All that is counted here. Packets that an upstream hop marked as bad are not among
 them: they say that the fault is elsewhere."""
-
-_UNITS = {
-    Signal.SYMBOL_ERROR: "errors",
-    Signal.RECEIVE_ERROR: "packets",
-    Signal.CORRUPTION: "packets",
-}
 
 
 class LinkErrors:
@@ -218,6 +213,9 @@ class LinkErrors:
         lasting = view.now - watch.critical_at <= self._limits.warning_window_seconds
         critical = lasting or (stuck and isfinite(watch.critical_at))
         severity = Severity.CRITICAL if critical else Severity.WARNING
+        quiet = 0 if stuck else int((view.now - watch.last) // MINUTE_SECONDS)
+        if quiet != watch.quiet_minutes:
+            watch.quiet_minutes, watch.finding = quiet, None
         if watch.finding is None or watch.finding.severity is not severity:
             watch.finding = _finding(
                 "link_errors",
@@ -225,7 +223,7 @@ class LinkErrors:
                 severity,
                 onset=watch.began + view.onset_offset,
                 evidence=watch.evidence,
-                summary=watch.summary,
+                summary=_so_far(watch.summary, quiet),
             )
             if not watch.local:
                 watch.finding = replace(
@@ -285,6 +283,15 @@ class LinkErrors:
         )
 
 
+def _so_far(summary: str, quiet_minutes: int) -> str:
+    """Say for how long there were none, before what was counted until then."""
+    if not quiet_minutes:
+        return summary
+    subject, _, counted = summary.partition(": ")
+    quiet = span(quiet_minutes * MINUTE_SECONDS)
+    return one_line(f"{subject}, none for {quiet}, before: {counted}")
+
+
 def _is_stuck(view: View, port: PortId, files: set[str]) -> bool:
     """Tell whether one of these counters stands at its ceiling: silent, not healed."""
     return any(spec.file in files for spec in view.counters.saturated(port))
@@ -297,9 +304,10 @@ def _evidence(
     seconds: float,
     bound: int | None = None,
 ) -> Evidence:
-    unit = _UNITS.get(spec.signal, "events") if spec.signal else "events"
     source = source_of(port, spec)
-    return Evidence(spec.file, increase, unit, source, bound, round(seconds, 1))
+    return Evidence(
+        spec.file, increase, unit_of(spec), source, bound, round(seconds, 1)
+    )
 
 
 def _finding(

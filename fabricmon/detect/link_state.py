@@ -34,7 +34,7 @@ from fabricmon.model import (
     Role,
     View,
 )
-from fabricmon.parse.words import LinkLayer, PortState
+from fabricmon.parse.words import PortState
 from fabricmon.port_key import port_key
 
 LOOK_AGAIN_SECONDS = 5.0
@@ -108,14 +108,20 @@ class LinkState:
 
     def _note_hints(self, view: View) -> None:
         """Remember when an event or a counter told that a port went down."""
-        for move in view.moves:
-            if move.spec.signal in _REMEMBERED and move.mark in _COUNTED:
-                self._hints[move.port] = estimate(move.at - move.seconds, move.at)
         for event in view.events:
             if event.up is False:
                 for port in view.ports:
                     if event.netdev in port.info.netdevs:
-                        self._hints[port.info.id] = event.at
+                        self._hint(port.info.id, event.at)
+        for move in view.moves:
+            if move.spec.signal in _REMEMBERED and move.mark in _COUNTED:
+                self._hint(move.port, estimate(move.at - move.seconds, move.at))
+
+    def _hint(self, port: PortId, at: float) -> None:
+        """Keep the first hint since the port was up, as `Track.hint` does."""
+        known = self._hints.get(port)
+        if known is None or known < self._up.get(port, known):
+            self._hints[port] = at
 
     def _end(self, port: PortId, view: View) -> None:
         self._outages.pop(port, None)
@@ -178,12 +184,8 @@ class LinkState:
         return ""
 
     def _why(self, outage: Outage, port: PortView, view: View) -> Why | None:
-        why = self._expected.why(port, view)
-        if why is not None or self._expected.configured(port.info, view) is False:
-            return why
-        trained = outage.state in TRAINED and not port.info.is_vf
-        infiniband = port.info.link_layer is LinkLayer.INFINIBAND
-        return Why.TRAINED if trained and infiniband else None
+        trained = outage.state in TRAINED
+        return self._expected.why_now(port, view, trained=trained)
 
     def _may_train(self, port: PortId, now: float) -> bool:
         """Tell whether the node or the driver started so late that links may train."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec import Struct
 
 from fabricmon.config import Config
-from fabricmon.detect.evidence import one_line
 from fabricmon.detect.packing import pack, unpack
 from fabricmon.detect.wording import clock, port_source, subject_of
 from fabricmon.model import (
@@ -32,6 +31,7 @@ from fabricmon.model import (
 )
 from fabricmon.parse.words import PortState, Rate
 from fabricmon.port_key import port_key
+from fabricmon.summaries import one_line
 
 SDR_GBPS = 2.5
 """Rate of a lane that a kernel prints for every lane speed that it does not know."""
@@ -82,6 +82,7 @@ class _Link:
     best: dict[str, float]
     boot_id: str = ""
     last: Level | None = None
+    rate: Rate = field(default_factory=Rate)
     agreed: int = 0
     lows: int = 0
     since: float | None = None
@@ -156,6 +157,7 @@ class LinkRate:
         if level is None:
             return
         link.take(level, self._samples, boot_id)
+        link.rate = status.rate
         expected = self._expected(level, link, port, view, boot_id)
         if expected is None or not level.is_below(expected):
             link.lows, link.since, link.expected = 0, None, None
@@ -271,19 +273,11 @@ def _finding(
     elif info.role is Role.MANAGEMENT:
         severity, action = Severity.WARNING, Action.INSPECT
         text = "management port, not the fabric"
-    files = port_source(info.id)
-    width = port.status.rate.width if port.status else None
-    speed = port.status.rate.speed if port.status else None
     return Finding(
         kind="rate_degraded",
         subject=subject_of(info),
         onset=onset,
-        evidence=(
-            Evidence("rate", level.value, level.unit, f"{files}/rate", expected.value),
-            Evidence("width", width, "lanes", f"{files}/rate", info.expected_width),
-            Evidence("speed", speed, "", f"{files}/rate"),
-            Evidence("expected_by", expected.why, "", "fabricmon"),
-        ),
+        evidence=tuple(_evidence(link.rate, level, expected, info)),
         summary=one_line(
             f"{info.id} runs at {level.value:g} of {expected.value:g} {level.unit} "
             f"since {clock(onset)}: {text}"
@@ -292,6 +286,18 @@ def _finding(
         action=action,
         confidence=0.9 if expected.why == "its peers" else 1.0,
     )
+
+
+def _evidence(
+    rate: Rate, level: Level, expected: Level, info: PortInfo
+) -> Iterator[Evidence]:
+    file = f"{port_source(info.id)}/rate"
+    yield Evidence("rate", level.value, level.unit, file, expected.value)
+    if rate.width is not None:
+        yield Evidence("width", rate.width, "lanes", file, info.expected_width)
+    if rate.speed is not None:
+        yield Evidence("speed", rate.speed, "", file)
+    yield Evidence("expected_by", expected.why, "", "fabricmon")
 
 
 def _usual(level: Level, info: PortInfo, view: View) -> float | None:

@@ -66,11 +66,24 @@ def judge_port(port: PortReport, *, tells_state: bool = True) -> Judgement:
     if not tells_state and port.state is None:
         counted = bool(port.counters or port.hw_counters)
         state = Judgement(Verdict.HEALTHY if counted else Verdict.UNKNOWN)
-    against = (*_narrow(port), *_port_counters(port))
+    against = (*_narrow(port), *judge_lifetime(port))
     if not against:
         return state
     # Errors of a port whose state is unknown are known all the same.
     return Judgement(max(state.verdict, Verdict.DEGRADED), (*state.reasons, *against))
+
+
+def judge_lifetime(port: PortReport) -> tuple[str, ...]:
+    """Return why the lifetime counters of a port speak against it."""
+    folders = (
+        (Directory.COUNTERS, port.counters),
+        (Directory.HW_COUNTERS, port.hw_counters),
+    )
+    return lifetime_reasons(
+        lifetime_value(item.name, item.value, folder, port.driver)
+        for folder, counters in folders
+        for item in counters
+    )
 
 
 def judge_node(report: Report, ports: tuple[Judgement, ...]) -> Judgement:
@@ -130,19 +143,6 @@ def _narrow(port: PortReport) -> Iterator[str]:
         return
     if rate.width == 1 and rate.speed not in _OLD_SPEEDS:
         yield f"one lane of InfiniBand ({rate.speed}): cables have two or four"
-
-
-def _port_counters(port: PortReport) -> tuple[str, ...]:
-    """Return why the lifetime counters of a port speak against it."""
-    folders = (
-        (Directory.COUNTERS, port.counters),
-        (Directory.HW_COUNTERS, port.hw_counters),
-    )
-    return lifetime_reasons(
-        lifetime_value(item.name, item.value, folder, port.driver)
-        for folder, counters in folders
-        for item in counters
-    )
 
 
 def _counted(counters: tuple[CounterValue, ...], folder: Directory) -> Judgement:

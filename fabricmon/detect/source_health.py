@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import inf
 
 from fabricmon.config import Config
-from fabricmon.detect.evidence import one_line, span
 from fabricmon.model import (
     Action,
     Evidence,
@@ -18,9 +17,13 @@ from fabricmon.model import (
     Subject,
     View,
 )
+from fabricmon.summaries import one_line, span
 
 MOST_EVIDENCE = 8
 """Sources named in one finding; the rest is counted."""
+
+MOST_UNITS = 3
+"""Devices named in a summary."""
 
 LOOK_SECONDS = 5.0
 """How often health is looked at while all is well."""
@@ -118,7 +121,7 @@ class SourceHealth:
             for each in late
         )
         hangs = critical and any(each.hangs for each in late)
-        more = f", and {len(late) - 1} more sources" if len(late) > 1 else ""
+        more = _others(late)
         yield _finding(
             "telemetry_stale",
             view,
@@ -128,6 +131,7 @@ class SourceHealth:
             f"{worst.story}{more}; the last ones are old",
             severity=Severity.CRITICAL if critical else Severity.WARNING,
             action=Action.INSPECT if hangs else Action.NONE,
+            subject=_only_device(late, view),
         )
 
     def _failed(self, view: View) -> Iterator[Finding]:
@@ -182,6 +186,24 @@ class SourceHealth:
         )
 
 
+def _only_device(late: list[_Late], view: View) -> Subject | None:
+    """Return the device that all of it is about, if its ports can carry the story."""
+    units = {each.health.unit for each in late}
+    unit = units.pop()
+    known = any(port.info.id.device == unit for port in view.ports)
+    return Subject(device=unit) if known and not units else None
+
+
+def _others(late: list[_Late]) -> str:
+    """Name the devices of the other late sources, as far as a line has room."""
+    if len(late) == 1:
+        return ""
+    units = list(dict.fromkeys(each.health.unit or "node" for each in late))
+    named = ", ".join(units[:MOST_UNITS])
+    rest = ", ..." if units[MOST_UNITS:] else ""
+    return f", and {len(late) - 1} more sources ({named}{rest})"
+
+
 def _fails(late: _Late) -> bool:
     return not late.health.ok and not late.hangs
 
@@ -208,10 +230,11 @@ def _finding(
     summary: str,
     severity: Severity,
     action: Action,
+    subject: Subject | None = None,
 ) -> Finding:
     return Finding(
         kind=kind,
-        subject=Subject(),
+        subject=subject or Subject(),
         onset=view.wall - since,
         evidence=evidence,
         summary=one_line(summary),

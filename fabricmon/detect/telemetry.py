@@ -36,7 +36,7 @@ class Telemetry:
     def __init__(self, config: Config) -> None:
         """Take the thresholds of ``config.telemetry``."""
         self._ceilings = CounterCeilings()
-        self._resets = CounterResets(config.telemetry)
+        self._resets = CounterResets(config)
         self._sources = SourceHealth(config)
         self._offset = 0.0
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from fabricmon.detect.evidence import span
 from fabricmon.model import PortId, PortInfo, Subject
+from fabricmon.summaries import span
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST = 253_402_300_799.0  # the end of the year 9999

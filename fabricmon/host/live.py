@@ -39,9 +39,17 @@ class LiveHost:
     Args:
         root: Folder that stands for the node's root.
         watch_links: Whether to listen for link events.
+        own_folders: Folders of this process's own, which are not below the root.
     """
 
-    def __init__(self, root: str = "/", *, watch_links: bool = False) -> None:
+    def __init__(
+        self,
+        root: str = "/",
+        *,
+        watch_links: bool = False,
+        own_folders: Sequence[str] = (),
+    ) -> None:
+        self._own_folders = tuple(f"{folder.rstrip('/')}/" for folder in own_folders)
         self._prefix = str(Path(root).absolute()).rstrip("/")
         self._real_prefix = str(Path(root).resolve()).rstrip("/")
         self._lock = Lock()
@@ -111,7 +119,8 @@ class LiveHost:
     def read(self, path: str, firmware_reads: int = 0) -> bytes | ReadError:
         """Read one file whole: opened, read, closed; EFBIG above 64 KiB."""
         self._count(firmware_reads)
-        return read_once(self._prefix + path)
+        own = path.startswith(self._own_folders)
+        return read_once(path if own else self._prefix + path)
 
     def read_many(
         self, paths: Sequence[str], firmware_reads: int = 0

@@ -17,6 +17,7 @@ import os
 import resource
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from threading import Lock
@@ -65,6 +66,14 @@ class _Place:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    """Which folder a path led to when it last led anywhere."""
+
+    device: int
+    inode: int
+
+
 @dataclass(slots=True)
 class _Burst:
     """Files that are read together; the lists have the order of ``paths``."""
@@ -74,6 +83,7 @@ class _Burst:
     folder_of: list[int]
     folders: list[str]
     places: list[_Place | None] = field(default_factory=list)
+    known: list[_Identity | None] = field(default_factory=list)
     used: float = 0
 
 
@@ -114,14 +124,19 @@ class Descriptors:
         return self._shortages
 
     def read(self, paths: Sequence[str]) -> list[bytes | ReadError]:
-        """Read files one after the other, in order."""
+        """Read files one after the other, in order.
+
+        All fail with ESTALE, once, where a folder is another one than before: these are
+        the files of another device of that name, and no values to go on from.
+        """
         key = tuple(paths)
         with self._lock:
             burst = self._bursts.pop(key, None)
         if burst is None:
             burst = _new_burst(self._prefix, key)
         try:
-            self._compare_folders(burst)
+            if self._compare_folders(burst) and self._is_another(burst):
+                return [failure(errno.ESTALE)] * len(burst.paths)
             return self._read_burst(burst)
         finally:
             self._give_back(key, burst)
@@ -193,8 +208,11 @@ class Descriptors:
             self._shortages += 1
             return False
 
-    def _compare_folders(self, burst: _Burst) -> None:
-        """Let go of descriptors where a path no longer leads to the same folder."""
+    def _compare_folders(self, burst: _Burst) -> bool:
+        """Let go of descriptors where a path no longer leads to the same folder.
+
+        Tells whether that, or a change within a folder, was seen.
+        """
         moved = False
         for index, folder in enumerate(burst.folders):
             before = burst.places[index]
@@ -212,6 +230,19 @@ class Descriptors:
             for index, descriptor in enumerate(burst.descriptors):
                 if descriptor != _NOT_OPEN:
                     self._drop(burst, index)
+        return moved
+
+    def _is_another(self, burst: _Burst) -> bool:
+        """Tell whether a folder was exchanged, and remember what is there now."""
+        now = [
+            before if place is None else _Identity(place.device, place.inode)
+            for place, before in zip(burst.places, burst.known, strict=True)
+        ]
+        known, burst.known = burst.known, now
+        return any(
+            old is not None and old != new
+            for old, new in zip(known, now, strict=True)
+        )
 
     def _place(self, now: os.stat_result) -> _Place:
         if self._kernel.owns(now.st_dev):
@@ -273,7 +304,8 @@ def raise_descriptor_limit(wanted: int = 2 * MOST_DESCRIPTORS) -> None:
     if resource.RLIM_INFINITY in {soft, hard}:
         return
     if soft < min(wanted, hard):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
+        with suppress(OSError, ValueError):  # some sandboxes forbid it
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
 
 
 def _new_burst(prefix: str, paths: tuple[str, ...]) -> _Burst:
@@ -286,4 +318,5 @@ def _new_burst(prefix: str, paths: tuple[str, ...]) -> _Burst:
         folder_of=[folders.index(name) for name in names],
         folders=folders,
         places=[None] * len(folders),
+        known=[None] * len(folders),
     )

@@ -42,6 +42,7 @@ _FIELDS = msgspec.structs.fields(TraceRecord)
 _NEEDLES = tuple(f'"{item.encode_name}"'.encode() for item in _FIELDS)
 _decode = msgspec.json.Decoder(TraceRecord).decode
 
+_NO_TEXT = "holds what no text can hold"
 _Say = Callable[[str], None]
 
 
@@ -296,10 +297,11 @@ def _sound(value: Any, wanted: Any, place: str, say: _Say) -> Any:
     """Return ``value`` as ``wanted``; leave out and say what is wrong inside it."""
     try:
         return msgspec.convert(_whole(value), wanted)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
         inner = _container(wanted)
         if inner is None or not isinstance(value, get_origin(inner)):
-            raise _UnusableError(f"{place}: {error}, not used") from None
+            why = error if isinstance(error, msgspec.ValidationError) else _NO_TEXT
+            raise _UnusableError(f"{place}: {why}, not used") from None
     parts: list[tuple[Any, Any]] = []
     for name, part in value.items() if isinstance(value, dict) else enumerate(value):
         try:

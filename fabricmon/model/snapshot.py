@@ -68,4 +68,5 @@ class Snapshot:
     started: float
     note: str | None = None  # why ports have no role
     unsaved: ReadFailure | None = None
+    awaits_save: bool = False  # it was not saved yet, and is about to be
     maintenance_error: str | None = None  # what of the maintenance file is ignored

@@ -86,6 +86,7 @@ class MissingDevice:
     polls: int
     ports: tuple[PortInfo, ...] = ()
     expected: bool = False
+    never_seen: bool = False
 
 
 class Counters(Protocol):

@@ -127,7 +127,9 @@ def _harmless(value: object) -> object:
 def _to_console(*, colors: bool) -> tuple[Any, ...]:
     from structlog.dev import ConsoleRenderer, plain_traceback  # noqa: PLC0415
 
-    renderer = ConsoleRenderer(colors=colors, exception_formatter=plain_traceback)
+    renderer = ConsoleRenderer(  # keys as they were given: a summary comes first
+        colors=colors, sort_keys=False, exception_formatter=plain_traceback
+    )
     return renderer, _encode
 
 

@@ -97,6 +97,7 @@ class ThreadReader:
         self._lanes: dict[str, _Lane] = {}
         self._threads: set[Thread] = set()
         self._idle = 0
+        self._refusals = 0
         self._outcomes: list[Outcome] = []
         self._is_rung = False
         self._crashes: Counter[tuple[str, str, int]] = Counter()
@@ -113,13 +114,19 @@ class ThreadReader:
         return len(self._threads)
 
     @property
-    def is_waiting(self) -> bool:
-        """Tell whether lanes wait for a thread, or a poll has only just begun.
+    def refusals(self) -> int:
+        """Threads that could not be started; what waits for one is told as hung."""
+        return self._refusals
 
-        Should that one hang, then nobody is rung for those that ended before it.
+    @property
+    def is_waiting(self) -> bool:
+        """Tell whether to look again soon, because nobody may be rung.
+
+        Lanes wait for a thread, outcomes are there, or a poll has only just begun:
+        should the next one hang, nobody is rung for those that ended before it.
         """
         with self._lock:
-            return not self._ready.empty() or any(self._fresh())
+            return self._has_ready or bool(self._outcomes) or any(self._fresh())
 
     def take_over(self, poll: Poll, crashed: Crash) -> None:
         """Do jobs by another ``poll`` from now on: there is a new configuration.
@@ -147,7 +154,10 @@ class ThreadReader:
                 return True
         now = self._clock()
         full = Outcome(job, now, now, error="too many jobs wait")
-        self._hand_over(full, follows=False)
+        with self._lock:
+            rings = self._keep(full, follows=False)
+        if rings:
+            self._ring()
         return True
 
     def relieve(self) -> None:
@@ -192,6 +202,10 @@ class ThreadReader:
 
     # Under the lock
 
+    @property
+    def _has_ready(self) -> bool:
+        return not self._ready.empty()
+
     def _drop_waiting(self) -> None:
         with suppress(Empty):
             while True:
@@ -203,7 +217,7 @@ class ThreadReader:
 
     def _relieve(self) -> None:
         """Start a thread where lanes wait and every thread there is holds a slow read."""
-        if self._idle or self._ready.empty() or self._closed:
+        if self._idle or not self._has_ready or self._closed:
             return
         fresh = list(self._fresh())
         slow = len(fresh) - sum(fresh)
@@ -211,7 +225,12 @@ class ThreadReader:
             thread = Thread(target=self._serve, name="reader", daemon=True)
             self._threads.add(thread)
             self._idle += 1  # it is about to look for work
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:  # out of threads: the next call tries again
+                self._threads.discard(thread)
+                self._idle -= 1
+                self._refusals += 1
 
     def _fresh(self) -> Iterator[bool]:
         """Tell of each poll that runs whether it began a moment ago."""
@@ -219,16 +238,28 @@ class ThreadReader:
         lanes = self._lanes.values()
         return (lane.since >= before for lane in lanes if lane.running is not None)
 
+    def _start_next(self, lane: _Lane, now: float) -> Job | None:
+        job = lane.start_next(now)
+        if job is None and self._lanes.get(lane.name) is lane:
+            del self._lanes[lane.name]
+        return job
+
+    def _keep(self, outcome: Outcome, *, follows: bool) -> bool:
+        """Keep an outcome; tell whether to ring: not if another ``follows`` at once."""
+        self._outcomes.append(outcome)
+        since = min(self._outcomes[0].ended, outcome.started)
+        at_once = follows and outcome.ended - since < PATIENCE_SECONDS
+        rings = not self._is_rung and not at_once
+        self._is_rung |= rings
+        return rings
+
     # In the threads
 
     def _serve(self) -> None:
         while (lane := self._take()) is not None:
             job = self._begin(lane)
             while job is not None:
-                outcome = self._run(job, lane.since)
-                job = self._begin(lane)
-                follows = job is not None or not self._ready.empty()
-                self._hand_over(outcome, follows=follows)
+                job = self._end(lane, self._run(job, lane.since))
             with self._lock:
                 if self._idle or self._closed:  # another took over meanwhile
                     break
@@ -244,30 +275,28 @@ class ThreadReader:
             except Empty:
                 lane = None
             with self._lock:
-                if lane is None and not self._closed and not self._ready.empty():
+                if lane is None and not self._closed and self._has_ready:
                     continue
                 self._idle -= 1
                 return lane
 
     def _begin(self, lane: _Lane) -> Job | None:
-        """Mark the next job of a lane as the one that runs; without one, forget it."""
+        """Start the first job of a lane, None if it was dropped meanwhile."""
         with self._lock:
-            job = lane.start_next(self._clock())
-            if job is None and self._lanes.get(lane.name) is lane:
-                del self._lanes[lane.name]
-            return job
+            return self._start_next(lane, self._clock())
 
-    def _hand_over(self, outcome: Outcome, *, follows: bool) -> None:
-        """Keep an outcome; ring once, unless another ``follows`` at once."""
+    def _end(self, lane: _Lane, outcome: Outcome) -> Job | None:
+        """Hand an outcome over and start the next job of its lane, if there is one."""
         with self._lock:
-            self._outcomes.append(outcome)
-            waited = outcome.ended - self._outcomes[0].ended
-            soon = follows and waited < PATIENCE_SECONDS
-            ring = not self._is_rung and not soon
-            self._is_rung |= ring
-        if ring:
-            with suppress(RuntimeError):  # the loop is closed: nobody collects any more
-                self._wake()
+            job = self._start_next(lane, outcome.ended)
+            rings = self._keep(outcome, follows=job is not None or self._has_ready)
+        if rings:
+            self._ring()
+        return job
+
+    def _ring(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody collects any more
+            self._wake()
 
     def _run(self, job: Job, started: float) -> Outcome:
         poll = self._poll

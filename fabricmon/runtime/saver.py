@@ -22,6 +22,8 @@ class Saver:
         self._ended = False
         self._saved_at: float | None = None
         self._thread: Thread | None = None
+        self.has_saved = False
+        """Whether a state was ever taken by the disk."""
         self.problem: StoreProblem | None = None
 
     def load(self) -> SavedState | None:
@@ -45,8 +47,7 @@ class Saver:
             self._waiting = state
             self._news.notify()
         if self._thread is None:
-            self._thread = Thread(target=self._serve, name="saver", daemon=True)
-            self._thread.start()
+            self._start()
 
     def finish(self, state: SavedState, seconds: float) -> bool:
         """Save this last state; False if the disk did not take it in time."""
@@ -56,11 +57,29 @@ class Saver:
             self._news.notify()
         if self._thread is not None:
             self._thread.join(seconds)
-        return self._thread is None or not self._thread.is_alive()
+        return self._thread is not None and not self._thread.is_alive()
+
+    def refuse(self, error: Exception) -> None:
+        """Note that there was nothing that could be saved, and why."""
+        path, why = self._store.path, f"{type(error).__name__}: {error}"
+        self.problem = StoreProblem(path, f"not saved: {why}")
+
+    def _start(self) -> None:
+        thread = Thread(target=self._serve, name="saver", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # out of threads: the next state tries again
+            self.refuse(error)
+        else:
+            self._thread = thread
 
     def _serve(self) -> None:
         while (state := self._next()) is not None:
-            self.problem = self._store.save(state)
+            try:
+                self.problem = self._store.save(state)
+            except Exception as error:  # noqa: BLE001 -- the next state may be better
+                self.refuse(error)
+            self.has_saved |= self.problem is None
 
     def _next(self) -> SavedState | None:
         with self._news:

@@ -31,8 +31,10 @@ MOST_CLIENTS = 16
 
 _END = b"\n"  # after the answer, which has no line break: it arrived whole
 _PARTING_SECONDS = 0.5  # for tasks whose connection was cut
-_MODE = 0o660
+_MODE = 0o666  # it only answers, with what /metrics and the page tell as well
+_FOLDER_MODE = 0o755
 _BACKLOG = 16
+_ACCEPTS = 1  # tries at a time: without descriptors, asyncio logs each of them
 _CHUNK_BYTES = 64 * 1024
 
 Handler = Callable[[dict[str, Any]], bytes]
@@ -56,12 +58,14 @@ class AgentSocket:
     def bind(cls, path: str) -> AgentSocket:
         """Take the place of a socket that nobody answers at.
 
-        Raises HostError if somebody does, or if the place cannot be taken.
+        Makes its folder, which every user may look into. Raises HostError if somebody
+        answers, or if the place cannot be taken.
         """
         _check_free(path)
         fresh = str(Path(path).with_suffix(".new"))
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
+            _make_folder(Path(path).parent)
             Path(fresh).unlink(missing_ok=True)
             listener.bind(fresh)
             Path(fresh).chmod(_MODE)
@@ -92,8 +96,9 @@ class AgentSocket:
             await self._answer(handler, reader, writer)
 
         server = await asyncio.start_unix_server(
-            answer, sock=self._listener, limit=REQUEST_BYTES
+            answer, sock=self._listener, limit=REQUEST_BYTES, backlog=_ACCEPTS
         )
+        self._listener.listen(_BACKLOG)
         try:
             await stop.wait()
         finally:
@@ -163,6 +168,12 @@ def _respond(handler: Handler, line: bytes) -> bytes:
         return _error(f"not a request: {error}")
     except Exception as error:  # noqa: BLE001 -- a client must not end the agent
         return _error(f"{type(error).__name__}: {error}")
+
+
+def _make_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        folder.mkdir()
+        folder.chmod(_FOLDER_MODE)  # whatever the umask
 
 
 def _error(text: str) -> bytes:

@@ -20,7 +20,7 @@ from prometheus_client.exposition import choose_encoder
 from fabricmon.config import Config
 from fabricmon.model import PortSnapshot, Snapshot
 from fabricmon.sinks.families import NODE_FAMILIES, PORT_FAMILIES, Family
-from fabricmon.sinks.measures import Sample, Scene, fares_of
+from fabricmon.sinks.measures import Sample, scene_of
 from fabricmon.sinks.port_measures import Hardware, hardware_of
 from fabricmon.sinks.series import CounterSeries, Shown, readings_of
 from fabricmon.sinks.template import (
@@ -202,7 +202,7 @@ class Exposition:
             self._of_hardware = _Sampled(PORT_FAMILIES, hardware)
             self._hardware = hardware
         now = snapshot.now + self._clock() - newest.published
-        scene = Scene(snapshot, now, self._shown.withheld, fares_of(snapshot))
+        scene = scene_of(snapshot, now, self._shown.withheld)
         node = _Sampled(NODE_FAMILIES, scene)
         return _Content(snapshot.layout, ports, node, self._of_hardware, self._beside())
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import selectors
 import socket
 import ssl
@@ -83,6 +84,7 @@ class Listener:
         self._slots = threading.BoundedSemaphore(limits.connections)
         self._failures = 0
         self._counting = threading.Lock()
+        self._headless: dict[socket.socket, None] = {}  # oldest first, under that lock
         self._sparing = threading.Lock()
         self._stopping = threading.Event()
         self._accepted: SimpleQueue[socket.socket | None] = SimpleQueue()
@@ -100,7 +102,7 @@ class Listener:
 
     def open(self) -> None:
         """Listen and serve; raises `HostError` if the address cannot be had."""
-        self._socket = _listen(self._host, self._port)
+        self._socket = _listen(self._host, self._port, f"listen.{self._name}")
         self._socket.setblocking(False)
         self._waker, wake = socket.socketpair()
         self._stopping.clear()
@@ -155,7 +157,7 @@ class Listener:
             self._count_failure()
             self._stopping.wait(_PAUSE_SECONDS)
             return
-        if not self._slots.acquire(blocking=False):
+        if not self._take_slot():
             self._refuse(connection)
             return
         if self._pass_on(connection):
@@ -168,6 +170,19 @@ class Listener:
         except RuntimeError:  # out of threads
             self._slots.release()
             self._refuse(connection)
+
+    def _take_slot(self) -> bool:
+        """Take a slot, that of who dawdles longest over a request if all are taken."""
+        if self._slots.acquire(blocking=False):
+            return True
+        with self._counting:
+            oldest = next(iter(self._headless), None)
+            if oldest is None:
+                return False
+            del self._headless[oldest]
+            with contextlib.suppress(OSError):  # TLS would say goodbye first
+                socket.socket.shutdown(oldest, socket.SHUT_RDWR)
+        return self._slots.acquire(timeout=_PAUSE_SECONDS)
 
     def _pass_on(self, connection: socket.socket | None) -> bool:
         """Give a connection to the spare thread, or None to end it, if there is one."""
@@ -211,22 +226,35 @@ class Listener:
         """Answer one request; a client that fails or dawdles is dropped."""
         try:
             with contextlib.closing(self._secured(connection)) as secured:
-                head = _read_head(secured, self._limits.timeout_seconds)
+                head = self._await_head(secured)
                 if head:
                     secured.settimeout(self._limits.timeout_seconds)
                     secured.sendall(self._answer(head))
                     _take_leave(secured)
-        except OSError:
+        except Exception:  # noqa: BLE001 - a client must not end what serves the others
             self._count_failure()
         finally:
             connection.close()
             self._slots.release()
 
+    def _await_head(self, secured: socket.socket) -> bytes:
+        with self._counting:
+            self._headless[secured] = None
+        try:
+            if isinstance(secured, ssl.SSLSocket):
+                secured.do_handshake()
+            return _read_head(secured, self._limits.timeout_seconds)
+        finally:
+            with self._counting:
+                self._headless.pop(secured, None)
+
     def _secured(self, connection: socket.socket) -> socket.socket:
         connection.settimeout(self._limits.timeout_seconds)
         if self._tls is None:
             return connection
-        return self._tls.wrap_socket(connection, server_side=True)
+        return self._tls.wrap_socket(
+            connection, server_side=True, do_handshake_on_connect=False
+        )
 
     def _answer(self, head: bytes) -> bytes:
         if len(head) > MOST_OCTETS:
@@ -282,7 +310,7 @@ def _take_leave(connection: socket.socket) -> None:
             connection.recv(MOST_OCTETS)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, key: str) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         family, _, _, _, address = found[0]
@@ -292,8 +320,10 @@ def _listen(host: str, port: int) -> socket.socket:
         )
     except OSError as error:
         name = errno.errorcode.get(error.errno or 0)
-        message = f"cannot listen on {host} port {port}: {error.strerror or error}"
-        raise HostError(message, errno=name) from error
+        # The standard library's own text says the address once more.
+        why = os.strerror(error.errno or 0) if name else error.strerror or error
+        message = f"cannot listen on {host} port {port}: {why}"
+        raise HostError(message, path=key, errno=name) from error
 
 
 def make_tls(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fabricmon.config import Config
-from fabricmon.model import Health, Incident, Severity, Snapshot
+from fabricmon.model import Health, Incident, IncidentState, Severity, Snapshot
 from fabricmon.runtime.heartbeat import Heartbeat
 from fabricmon.runtime.logging import Changes
 
@@ -40,7 +40,8 @@ class LogSink:
         if self._changes.note("maintenance", error) and error:
             self._log.warning("maintenance_ignored", err=error)
         for health in snapshot.health:
-            self._note_health(health)
+            if self._failing or not health.ok or health.quarantined is not None:
+                self._note_health(health)
 
     def close(self) -> None:
         """Nothing to stop."""
@@ -49,15 +50,15 @@ class LogSink:
         finding = incident.finding
         subject = finding.subject
         where = {"device": subject.device, "port": subject.port, "rail": subject.rail}
-        line = self._log.info
-        if finding.severity is not Severity.INFO:
-            line = self._log.warning
+        over = incident.state is IncidentState.RESOLVED
+        mild = over or finding.severity is Severity.INFO
+        line = self._log.info if mild else self._log.warning
         line(
             f"finding_{incident.state.value}",
+            summary=finding.summary,
             kind=finding.kind,
             severity=finding.severity.word,
             action=finding.action.value,
-            summary=finding.summary,
             **{key: value for key, value in where.items() if value is not None},
             evidence=[
                 f"{item.signal}={item.value}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
 from fabricmon import __version__
-from fabricmon.model import IncidentState, Snapshot
+from fabricmon.model import Health, IncidentState, Snapshot
 
 
 class Sample(NamedTuple):
@@ -35,26 +35,29 @@ class Scene:
     """What is exported of the agent and the node: a snapshot, and the time now.
 
     ``now`` is on the clock of ``snapshot.now``; ``withheld`` are the series that
-    counted and found no room; ``fares`` is of each source, by its name.
+    counted and found no room; ``fares`` is of each source, by its name; ``troubled``
+    are the units with failed reads, or put aside for them.
     """
 
     snapshot: Snapshot
     now: float
     withheld: int
     fares: Mapping[str, Fare]
+    troubled: Sequence[Health]
 
 
 Samples = Callable[[Scene], Iterable[Sample]]
 """What finds the samples of a family."""
 
 
-def fares_of(snapshot: Snapshot) -> dict[str, Fare]:
+def scene_of(snapshot: Snapshot, now: float, withheld: int) -> Scene:
     """Sum up how the sources fare, in one pass over what may be a thousand units."""
-    found: dict[str, Fare] = {}
+    fares: dict[str, Fare] = {}
+    troubled: list[Health] = []
     for health in snapshot.health:
-        fare = found.get(health.source)
+        fare = fares.get(health.source)
         if fare is None:
-            fare = found[health.source] = Fare()
+            fare = fares[health.source] = Fare()
         if not health.ok:
             fare.ok = False
         fare.duration_seconds = max(fare.duration_seconds, health.duration_seconds)
@@ -63,7 +66,9 @@ def fares_of(snapshot: Snapshot) -> dict[str, Fare]:
             fare.last_success = success
         if since is not None and since < fare.in_flight_since:
             fare.in_flight_since = since
-    return found
+        if health.errors or health.quarantined is not None:
+            troubled.append(health)
+    return Scene(snapshot, now, withheld, fares, troubled)
 
 
 def one(value: Callable[[Snapshot], float]) -> Samples:
@@ -153,7 +158,7 @@ def in_flight(scene: Scene) -> Iterable[Sample]:
 def errors(scene: Scene) -> Iterable[Sample]:
     """Failed reads by source and errno."""
     found: Counter[tuple[object, ...]] = Counter()
-    for health in scene.snapshot.health:
+    for health in scene.troubled:
         for error in health.errors:
             found[health.source, _errno(error.errno)] += error.count
     return (Sample(key, count) for key, count in found.items())
@@ -178,7 +183,7 @@ def quarantined(scene: Scene) -> Iterable[Sample]:
     """Sources that read a device rarely, because all of it failed."""
     return (
         Sample((health.unit, health.source, health.quarantined), 1)
-        for health in scene.snapshot.health
+        for health in scene.troubled
         if health.quarantined is not None
     )
 

@@ -22,7 +22,7 @@ def poll_of(group: Group) -> Poll:
 
     def poll(host: Host, target: Target, _config: Config) -> tuple[Reading, ...]:
         plans = target.hca.plans if target.hca else ()
-        return tuple(read(host, each.plan) for each in plans if each.group is group)
+        return tuple([read(host, each.plan) for each in plans if each.group is group])
 
     return poll
 
@@ -30,7 +30,11 @@ def poll_of(group: Group) -> Poll:
 def read(host: Host, plan: ReadPlan) -> Reading:
     """Read the files of a plan in one burst; a bad file costs only its own value."""
     raws = host.read_many(plan.paths, plan.firmware_reads)
-    at = host.monotonic()
+    return reading(plan, raws, host.monotonic())
+
+
+def reading(plan: ReadPlan, raws: Sequence[bytes | ReadError], at: float) -> Reading:
+    """Make a reading of what the files of a plan held."""
     try:  # almost always every file holds a number: no call of ours for each of them
         values = tuple(map(int, raws))  # type: ignore[arg-type]
     except (TypeError, ValueError):

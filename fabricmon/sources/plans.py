@@ -111,8 +111,9 @@ class Planner:
         names = self.host.names(folder)
         if isinstance(names, ReadError):
             if names.errno != "ENOENT":
-                self.absent.append(Absence(folder.rpartition("/")[2], names.errno))
-                message = "the folder cannot be listed: nothing in it is read"
+                name = folder.rpartition("/")[2]
+                self.absent.append(Absence(name, names.errno))
+                message = f"{name} cannot be listed: nothing in it is read"
                 failure = ReadFailure(self.device, None, folder, names.errno, message)
                 self.failures.append(failure)
             return ()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
+from resource import RLIMIT_NOFILE, prlimit
 
 import pytest
 
+from fabricmon.host.live_descriptors import MOST_DESCRIPTORS
+from fabricmon.runtime.socket import NAME
 from tests.agent.conftest import MakeAgent
 from tests.support.agent import (
     CLASS,
@@ -198,6 +202,27 @@ class TestFiles:
         assert verdicts(agent.check())["mlx5_0"] == "unknown"
 
 
+class TestDescriptors:
+    def test_none_is_left(self, agent: AgentProcess, node: Node) -> None:
+        """One line says so, and all goes on once there are some again."""
+        opened = [int(each.name) for each in Path(f"/proc/{agent.pid}/fd").iterdir()]
+        before = prlimit(agent.pid, RLIMIT_NOFILE)
+        prlimit(agent.pid, RLIMIT_NOFILE, (min(opened), before[1]))
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(agent.run_folder / NAME))
+            agent.until(lambda: agent.lines("loop_failed"), "it is told")
+            prlimit(agent.pid, RLIMIT_NOFILE, before)
+        goes_on(agent, node)
+        (line,) = agent.lines("loop_failed")
+        assert "Too many open files" in line["err"]
+        assert agent.lines("source_quarantined") == []
+
+    def test_as_many_as_it_may_have(self, agent: AgentProcess) -> None:
+        """A service begins with 1,024; the agent takes more where it may."""
+        soft, hard = prlimit(agent.pid, RLIMIT_NOFILE)
+        assert soft == hard or soft >= 2 * MOST_DESCRIPTORS
+
+
 class TestState:
     @pytest.mark.parametrize(
         ("mount", "errno"),
@@ -225,6 +250,19 @@ class TestState:
         assert errno in line["err"]
         goes_on(agent, node)
         assert agent.stop() < 5
+
+    def test_a_folder_that_cannot_be_made(
+        self, node: Node, make_agent: MakeAgent
+    ) -> None:
+        """That nothing can be saved is known soon after the start, at rest too."""
+        agent = make_agent({"state_folder": "/proc/none"}).start()
+        agent.until(lambda: agent.lines("state_unsaved"), "it is logged")
+        assert agent.metric("state_saved") == 0
+
+    def test_it_is_saved_early(self, agent: AgentProcess) -> None:
+        """Soon after the start the first state is on disk, and that is exported."""
+        agent.until(lambda: agent.metric("state_saved") == 1, "it is exported")
+        assert (agent.state_folder / "state.msgpack").exists()
 
     def test_a_damaged_state(self, node: Node, make_agent: MakeAgent) -> None:
         """It is ignored with one line, and replaced by a good one."""

@@ -75,9 +75,11 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traced]:
         node.state("mlx5_0", "1: DOWN", "2: Polling")
         agent.until(lambda: agent.findings("port_down"), "the port is down", 30)
         assert agent.get("/metrics")
-        end = f"{agent.pid} +++ exited with 0 +++"
+        end = re.compile(rf"^{agent.pid} +\+\+\+ exited with 0", re.MULTILINE)
         agent.stop()
-        wait_until(lambda: end in out.read_text(), 10, "the trace is written")
+        wait_until(
+            lambda: end.search(out.read_text()) is not None, 20, "the trace is written"
+        )
         yield Traced(node, agent, tuple(read(out)))
     finally:
         agent.close()

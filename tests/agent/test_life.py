@@ -12,19 +12,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 
 import pytest
 
 from tests.agent.conftest import MakeAgent
-from tests.support.agent import CLASS, FAST, AgentProcess, Json, Node
+from tests.support.agent import CLASS, AgentProcess, Node
 from tests.support.servers import LOOPBACK, wait_until
 
-START_SECONDS = 3.0  # a second on an idle machine
-STOP_SECONDS = 3.0  # two seconds are promised
-DEFAULTS: Json = {key: {} for key in FAST}
+START_SECONDS = 10.0  # a second on an idle machine
+STOP_SECONDS = 6.0  # two seconds are promised
 
 
 def configured_hash(agent: AgentProcess) -> str:
@@ -52,6 +50,7 @@ class TestStart:
         assert ready - quiet.started < START_SECONDS
         assert quiet.get("/readyz") == "ready\n"
         assert quiet.metric("node_verdict") == 0
+        quiet.until(lambda: quiet.lines("agent_ready"), "it is logged")
         (line,) = quiet.lines("agent_ready")
         assert line["seen"] == "4 ports, healthy"
 
@@ -61,7 +60,12 @@ class TestStart:
     ) -> None:
         """A start does not wait for a device that may never answer."""
         node.hang(f"{CLASS}/mlx5_0/{file}")
-        agent = make_agent({"periods": {"link_events_seconds": 60}}).start()
+        agent = make_agent(
+            {
+                "periods": {"link_events_seconds": 60},
+                "deadlines": {"read_seconds": 60},
+            }
+        ).start()
         (ready,) = agent.supervisor.times("READY=1")
         assert ready - agent.started < START_SECONDS
         active = [p["device"] for p in agent.check()["ports"] if p["state"] == "ACTIVE"]
@@ -216,7 +220,11 @@ class TestReload:
         agent.until(lambda: agent.lines("configuration_loaded"), "it is taken")
         (line,) = agent.lines("configuration_loaded")
         assert line["restart_needed"] == ["listen"]
-        assert agent.metric("node_verdict") == 0
+        agent.until(lambda: agent.metric("node_verdict") == 0, "served as before")
+        agent.configure({})
+        agent.signal(signal.SIGHUP)
+        agent.until(lambda: len(agent.lines("configuration_loaded")) == 2, "taken back")
+        assert agent.lines("configuration_loaded")[1]["restart_needed"] == []
 
     def test_with_a_device_that_hangs(self, node: Node, agent: AgentProcess) -> None:
         """The old read still hangs; the new configuration is in force all the same."""
@@ -288,15 +296,12 @@ class TestCheck:
         started = time.monotonic()
         status, text = self.run(agent, "--format", "json")
         assert json.loads(text)["source"] == "sample"
-        assert status == 1  # a lifetime counter at its ceiling, which an agent ignores
+        assert status == 0
         assert time.monotonic() - started < 10
 
 
-def test_maintenance(node: Node, agent: AgentProcess, tmp_path: Path) -> None:
-    """What the command writes keeps the agent silent, and says so in its metrics."""
-    inside = node.root / str(agent.run_folder).lstrip("/")
-    inside.parent.mkdir(parents=True)
-    inside.symlink_to(agent.run_folder)
+def test_maintenance(node: Node, agent: AgentProcess) -> None:
+    """What the command writes silences an agent whose node's root is elsewhere."""
     command = [sys.executable, "-m", "fabricmon", "maintenance"]
     where = ["--config", str(agent.config_file)]
     words = ["set", "--for", "1h", "--ports", "mlx5_0/1"]
@@ -312,9 +317,9 @@ def test_maintenance(node: Node, agent: AgentProcess, tmp_path: Path) -> None:
     agent.until(lambda: len(agent.findings("port_down")) == 2, "both are told")
 
 
-def test_a_maintenance_file_that_is_wrong(node: Node, agent: AgentProcess) -> None:
+def test_a_maintenance_file_that_is_wrong(agent: AgentProcess) -> None:
     """It changes no verdict; one line and `check` say that it is ignored."""
-    node.put(f"{str(agent.run_folder).lstrip('/')}/maintenance.json", "nonsense")
+    (agent.run_folder / "maintenance.json").write_text("nonsense")
     agent.until(lambda: agent.lines("maintenance_ignored"), "it is said")
     content = agent.check()
     (error,) = content["errors"]

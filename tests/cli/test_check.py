@@ -78,9 +78,7 @@ class Check:
 @pytest.fixture
 def node(tmp_path: Path) -> Node:
     """Return the files of a node whose ports are all well."""
-    made = Node(tmp_path)
-    made.put(made.port("mlx5_1", "counters/link_downed"), "0\n")
-    return made
+    return Node(tmp_path)
 
 
 @pytest.fixture
@@ -136,6 +134,12 @@ class TestSample:
         (error,) = content["errors"]
         assert (error["file"], error["errno"]) == (f"/{CLASS}", "ENOENT")
         assert check.run()[0] == 3
+
+    def test_text_names_what_is_not_there(self, check: Check, node: Node) -> None:
+        """A person finds the file: with the root, and the kernel's reason."""
+        node.remove(CLASS)
+        assert f"not read: {node.root}/{CLASS}: " in check.run()[1]
+        assert "(ENOENT)" in check.run()[1]
 
     def test_a_read_that_hangs(self, check: Check, node: Node) -> None:
         """The device is named, the others are judged, and it ends in time."""
@@ -246,7 +250,8 @@ class TestAgent:
     def test_text_says_who(self, check: Check) -> None:
         """A person sees whose judgement it is."""
         assert "(from the running agent)" in check.run()[1]
-        assert "(from a sample: " in check.run("--sample")[1]
+        assert "(from one sample: " in check.run("--sample")[1]
+        assert "(from two samples: " in check.run("--interval", "0.1")[1]
 
     @pytest.mark.parametrize("words", [["--sample"], ["--interval", "0.1"]])
     def test_it_is_not_wanted(self, check: Check, words: list[str]) -> None:
@@ -277,7 +282,8 @@ class TestFormats:
         assert lines[0] == "verdict: down"
         assert lines[1].startswith("mlx5_4/1 ")
         assert "DOWN/Polling" in lines[2]
-        assert lines[-1].startswith("(from a sample: ")
+        assert lines[-1].startswith("(from one sample because no agent answers at ")
+        assert str(check.run_folder / NAME) in lines[-1]
 
     def test_nagios_ok(self, check: Check) -> None:
         """One line with the number of ports."""
@@ -310,6 +316,19 @@ class TestFormats:
         assert line.startswith("fabricmon: mlx5_0/1 DOWN/Polling")
         assert line.endswith(" (+2)\n")
         assert len(line) <= REASON_CHARACTERS + 1
+
+    def test_reason_names_its_subject_once(self) -> None:
+        """Of 80 characters none is spent twice."""
+        port = {"device": "mlx5_0", "port": 1, "verdict": "down"}
+        port |= {"reasons": ["mlx5_0/1 down since 10:00:00Z"]}
+        content = {"verdict": "down", "ports": [port], "errors": []}
+        assert reason(content) == "fabricmon: mlx5_0/1 down since 10:00:00Z"
+
+    def test_reason_of_a_node(self) -> None:
+        """What is wrong with the node as a whole needs no name."""
+        error = {"device": None, "message": "no RDMA class"}
+        content = {"verdict": "unknown", "ports": [], "errors": [error]}
+        assert reason(content) == "fabricmon: no RDMA class"
 
     @pytest.mark.parametrize("ports", [0, 1, 3, 12_345])
     @pytest.mark.parametrize("length", [0, 1, 60, 200])

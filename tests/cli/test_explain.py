@@ -44,6 +44,13 @@ def test_the_keys_that_decide(capsys: pytest.CaptureFixture[str]) -> None:
     assert key.text.split()[0] in text
 
 
+def test_how_long_errors_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    """The time until it is over is not that after which it resolves."""
+    text = " ".join(explain(capsys, "link_errors").split())
+    assert "holds until a warning window passed, or twice the longest pause" in text
+    assert "resolves once it was gone for 30 s" in text
+
+
 def test_events_and_conditions(capsys: pytest.CaptureFixture[str]) -> None:
     """A flap happened; a port that is down is so until it is not."""
     assert "an event" in explain(capsys, "port_flap")

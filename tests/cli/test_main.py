@@ -29,7 +29,10 @@ WRONG = [
     ["maintenance"],
     ["parse", "ibstat"],
     ["record"],
+    ["check", "--root", "/nonexistent"],
     ["record", "x", "--for", "0"],
+    ["record", "x", "--for", "-2"],
+    ["record", "x", "--root", "/nonexistent"],
     ["replay", "x"],
     ["demo", "--speed", "0"],
 ]
@@ -67,6 +70,31 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert end.value.code == 0
     shown = capsys.readouterr().out
     assert all(f"    {name}" in shown for name in NAMES)
+
+
+def test_a_root_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    """The folder is named as it was looked for, not taken for a node without RDMA."""
+    with pytest.raises(SystemExit):
+        main(["check", "--root", "nonexistent"])
+    place = Path.cwd() / "nonexistent"
+    assert f"{place}: there is no such folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("check", "0 healthy, 1 degraded, 2 down, 3 unknown"),
+        ("config", "show: every key"),
+        ("explain", "without one every kind is listed"),
+    ],
+)
+def test_help_says_what_words_mean(
+    name: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever writes a script or types a word need not read the source."""
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    assert said in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -161,3 +189,17 @@ def test_one_command_loads_no_other() -> None:
     loaded = done.stderr.split()
     assert "fabricmon.cli.explain" in loaded
     assert not {"fabricmon.agent", "fabricmon.cli.run"} & set(loaded)
+
+
+@pytest.mark.parametrize("command", ["run", "demo"])
+def test_an_early_reload_ends_no_agent(command: str) -> None:
+    """SIGHUP is ignored from the first moment on until the agent can take it."""
+    program = (
+        "import signal; from fabricmon.cli import main; "
+        f"main(['{command}', '--config', '/nope']); "
+        "print(signal.getsignal(signal.SIGHUP).name)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=False, text=True
+    )
+    assert done.stdout.split()[-1] == "SIG_IGN"

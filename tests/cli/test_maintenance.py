@@ -90,6 +90,18 @@ class TestSet:
         assert window.reason == "new cable"
         assert "mlx5_0/1 mlx5_1/1  new cable" in shown
 
+    def test_a_port_that_is_not_there(
+        self, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """It may be a typing error: it is said, and noted all the same."""
+        there = tmp_path / "root/sys/class/infiniband/mlx5_0/ports/1"
+        there.mkdir(parents=True)
+        monkeypatch.setenv("FABRICMON_ROOT", str(tmp_path / "root"))
+        command("set", "--for", "1h", "--ports", "mlx5_0/1", "mlx5_O/1")
+        assert command.errors.count("\n") == 1
+        assert "mlx5_O/1" in command.errors
+        assert len(command.plan()) == 1
+
     def test_several(self, command: Command) -> None:
         """A second window joins the first."""
         command("set", "--for", "1h", "--ports", "mlx5_0/1")
@@ -105,7 +117,7 @@ class TestSet:
             (["--for=-1h"], "90s, 30m, 2h or 1d"),
             (["--until", "2999-01-01T00:00:00"], "time zone"),
             (["--until", "1999-01-01T00:00:00Z"], "has passed"),
-            (["--until", "tomorrow"], "tomorrow"),
+            (["--until", "tomorrow"], "2026-01-31T18:00:00Z"),
             (["--for", "1h", "--ports", "mlx5_0"], "device/port"),
         ],
     )
@@ -122,8 +134,19 @@ class TestClear:
         """Without ports everything ends."""
         command("set", "--for", "1h", "--ports", "mlx5_0/1")
         command("set", "--for", "1h")
-        assert "no maintenance" in command("clear")
+        shown = command("clear")
+        assert shown.count("cleared: until ") == 2
+        assert "mlx5_0/1" in shown
+        assert shown.endswith("no maintenance\n")
         assert command.plan() == ()
+
+    @pytest.mark.parametrize("word", ["--for=1h", "--until=2999-01-01T00:00:00Z"])
+    def test_an_end(self, command: Command, word: str) -> None:
+        """Whoever gives one meant something else: nothing is cleared."""
+        command("set", "--for", "1h")
+        command("clear", word, status=64)
+        assert word.partition("=")[0] in command.errors
+        assert len(command.plan()) == 1
 
     def test_one(self, command: Command) -> None:
         """With ports, the window of exactly these."""
@@ -185,7 +208,8 @@ class TestFile:
         """The agent never ran here: one line names the place."""
         monkeypatch.setenv("FABRICMON_RUN_FOLDER", str(tmp_path / "none"))
         command("set", "--for", "1h", status=70)
-        assert str(tmp_path / "none" / FILE) in command.errors
+        assert str(tmp_path / "none") in command.errors
+        assert "start the agent" in command.errors
 
     @given(
         windows=st.lists(

@@ -15,7 +15,7 @@ from fabricmon.cli import main
 from fabricmon.host.trace_read import TraceReader
 from fabricmon.model import Verdict
 from fabricmon.replaying import Replay
-from tests.support.agent import CLASS, FAST, Node
+from tests.support.agent import CLASS, FAST, POLL_SECONDS, Node
 from tests.support.servers import wait_until
 
 
@@ -27,7 +27,7 @@ def node(tmp_path: Path) -> Node:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """Return a configuration that reads ten times a second."""
+    """Return a configuration that reads five times a second."""
     file = tmp_path / "fast.yaml"
     file.write_text(json.dumps({**FAST, "node": "node07"}))
     return file
@@ -48,7 +48,7 @@ def test_what_is_recorded_can_be_replayed(
 ) -> None:
     """The replayed node has the ports, values and configuration of the real one."""
     out = tmp_path / "x.trace.jsonl.gz"
-    words = ["record", str(out), "--for", "0.6", "--root", str(node.root)]
+    words = ["record", str(out), "--for", "1.5", "--root", str(node.root)]
     assert main([*words, "--config", str(config)]) == 0
     assert capsys.readouterr() == ("", "")
     replay = Replay(out)
@@ -56,7 +56,7 @@ def test_what_is_recorded_can_be_replayed(
     snapshot = replay.pipeline.snapshot
     assert replay.problems == ()
     assert snapshot.node == "node07"
-    assert replay.pipeline.config.periods.state_seconds == 0.1
+    assert replay.pipeline.config.periods.state_seconds == POLL_SECONDS
     assert [port.info.id.device for port in snapshot.ports] == [
         *("mlx5_0", "mlx5_1", "mlx5_4", "mlx5_bond_0"),
     ]
@@ -80,7 +80,8 @@ def test_a_change_is_recorded_and_the_end_is_orderly(
         wait_until(lambda: opened(process.pid, counters), 10, "counters are read")
         node.put(f"{counters}/symbol_error", "41\n")
         node.put(f"{counters}/port_rcv_errors", "43\n")
-        wait_until(lambda: reopened(process.pid), 10, "they are read again")
+        before = reads(process.pid)
+        wait_until(lambda: reads(process.pid) > before + 1000, 30, "all is read again")
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
     finally:
@@ -102,10 +103,10 @@ def opened(pid: int, folder: str) -> bool:
     return any(path.endswith("/counters/symbol_error") for path in descriptors(pid))
 
 
-def reopened(pid: int) -> bool:
-    """Tell whether a process lets go of a file that was replaced, for the new one."""
-    found = {p for p in descriptors(pid) if "/counters/port_rcv_errors" in p}
-    return bool(found) and not any(p.endswith(" (deleted)") for p in found)
+def reads(pid: int) -> int:
+    """Return how often a process has read from a file; a whole look is 300 times."""
+    lines = Path(f"/proc/{pid}/io").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("syscr:")).split()[1])
 
 
 def test_a_device_that_hangs(
@@ -114,12 +115,50 @@ def test_a_device_that_hangs(
     """It costs its own values; the recording goes on, and ends when it is told."""
     node.hang(f"{CLASS}/mlx5_0/node_guid")
     out = tmp_path / "x.trace.jsonl"
-    words = ["record", str(out), "--for", "0.4", "--root", str(node.root)]
+    words = ["record", str(out), "--for", "1", "--root", str(node.root)]
     assert main([*words, "--config", str(config)]) == 0
     with TraceReader(out) as reader:
         paths = {path for record in reader for path in record.set}
     assert any("/mlx5_1/" in path and path.endswith("/state") for path in paths)
     node.release(f"{CLASS}/mlx5_0/node_guid")
+
+
+def test_nothing_to_record(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A node without RDMA gives a trace of little use: that is said."""
+    root = tmp_path / "bare"
+    root.mkdir()
+    words = ["record", str(tmp_path / "x.gz"), "--for", "0.3", "--root", str(root)]
+    assert main([*words, "--config", str(config)]) == 0
+    assert capsys.readouterr().err.startswith("no RDMA device: ")
+
+
+@pytest.mark.parametrize("name", ["x.gz", "x.gz.part"])
+def test_a_trace_that_is_there(
+    node: Node, config: Path, tmp_path: Path, name: str
+) -> None:
+    """It is written over only if that is asked for; one that was cut short too."""
+    (tmp_path / name).write_text("precious")
+    words = ["record", str(tmp_path / "x.gz"), "--for", "0.3", "--root", str(node.root)]
+    words += ["--config", str(config)]
+    assert main(words) == 64
+    assert (tmp_path / name).read_text() == "precious"
+    assert main([*words, "--force"]) == 0
+    with TraceReader(tmp_path / "x.gz") as reader:
+        assert reader.header.node == "node07"
+
+
+def test_a_folder(
+    node: Node, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is refused at once, and nothing is left behind."""
+    place = tmp_path / "traces"
+    place.mkdir()
+    words = ["record", str(place), "--for", "60", "--root", str(node.root)]
+    assert main([*words, "--force"]) == 64
+    assert f"{place}: this is a folder" in capsys.readouterr().err
+    assert not place.with_name("traces.part").exists()
 
 
 def test_no_place_for_the_trace(

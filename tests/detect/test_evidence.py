@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fabricmon.catalogue import Directory
-from fabricmon.detect.evidence import SUMMARY_LENGTH, one_line, source_of, span
+from fabricmon.detect.evidence import source_of
+from fabricmon.summaries import SUMMARY_LENGTH, one_line, span
 from tests.views import port, spec
 
 PORT = port("mlx5_2", netdev="ib2", pci_address="0000:1a:00.0")

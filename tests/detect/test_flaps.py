@@ -58,6 +58,12 @@ def blink(made: Node, rail: int = 0, **counters: int) -> None:
     made.run(5)
 
 
+def blink_wide(made: Node, rail: int) -> None:
+    """Let a port flap while the agent stands still for 30 s."""
+    made.grow(made.rail(rail), link_downed=1)
+    made.run(30, each=30)
+
+
 class TestOneFlap:
     def test_a_short_outage(self) -> None:
         """Down for some seconds, back: a warning within one poll (F05)."""
@@ -70,7 +76,7 @@ class TestOneFlap:
         assert evidence["flaps"].value == 1
         assert evidence["link_downed"].value == 1
         assert evidence["outage_seconds"].value == pytest.approx(5, abs=2.5)
-        assert evidence["outage_seconds"].threshold == 7
+        assert evidence["outage_seconds"].threshold is None
 
     def test_a_micro_flap_is_seen_by_counters_alone(self) -> None:
         """State never shows it; the counter finds it at its next poll (F08)."""
@@ -124,6 +130,70 @@ class TestOneFlap:
         evidence = made.open_of("port_flap").finding.evidence
         (counted,) = (item for item in evidence if item.signal == "link_downed")
         assert (counted.value, counted.window_seconds) == (2, 10)
+
+    def test_all_flaps_of_the_hold_time_are_told(self) -> None:
+        """A short flap does not make the long outage before it vanish."""
+        made = node()
+        flap(made, 3, down=40, up=500)
+        first = made.open_of("port_flap").finding
+        flap(made, 3, down=5)
+        finding = made.open_of("port_flap").finding
+        assert finding.onset == first.onset
+        assert "down 2 times since" in finding.summary
+        assert "at worst" in finding.summary
+        evidence = {item.signal: item for item in finding.evidence}
+        assert evidence["flaps"].value == 2
+        assert evidence["link_downed"].value == 2
+        worst, downtime = evidence["outage_seconds"], evidence["downtime_seconds"]
+        assert worst.value == pytest.approx(40, abs=2.5)
+        assert worst.threshold == 7
+        assert downtime.value == pytest.approx(45, abs=5)
+
+    def test_a_flap_after_the_hold_time_is_another_story(self) -> None:
+        """It counts from one again, with its own onset."""
+        made = node()
+        flap(made, 3, down=40, up=700)
+        flap(made, 3)
+        finding = made.open_of("port_flap").finding
+        assert "down once" in finding.summary
+        assert finding.onset > made.wall - 20
+
+    def test_a_harmless_flap_is_not_held_against_a_real_one(self) -> None:
+        """What was switched off by hand is not in the count of what failed."""
+        made = node()
+        made.down(3, PhysState.DISABLED)
+        made.run(5)
+        made.up(3)
+        made.run(30)
+        flap(made, 3)
+        assert "down once" in made.open_of("port_flap").finding.summary
+
+    def test_both_findings_of_an_outage_have_one_onset(self) -> None:
+        """`port_down` and the `port_flap` after it say the same second."""
+        made = node(infos=ROCE)
+        made.down(3)
+        made.events = (LinkEvent(made.now + 1.5, "eth3", up=False),)
+        made.run(60)
+        made.up(3)
+        made.run(5)
+        onsets = {i.finding.kind: i.finding.onset for i in made.changes}
+        assert onsets["port_down"] == pytest.approx(onsets["port_flap"])
+
+    def test_onsets_agree_where_only_a_counter_tells_when(self) -> None:
+        """A counter that is read between two looks at the state dates both."""
+        made = node()
+        flap(made, 3, down=60)
+        onsets = {i.finding.kind: i.finding.onset for i in made.changes}
+        assert onsets["port_down"] == pytest.approx(onsets["port_flap"])
+
+    @pytest.mark.parametrize("file", ["link_downed", "carrier_down_count"])
+    def test_more_flaps_than_can_be_are_none(self, file: str) -> None:
+        """A counter that jumps by a million in a poll is garbage."""
+        made = node(infos=ROCE)
+        blink(made, 3, **{file: 1_000_000})
+        made.run(30)
+        assert made.past(3).flaps == 0
+        assert made.opened == []
 
     def test_a_dead_port_is_no_flap(self) -> None:
         """What does not come back is down, however often it counted."""
@@ -407,6 +477,14 @@ class TestGap:
         assert "12 times" in finding.summary
         assert made.opened == ["port_flap"]
 
+    def test_one_flap_while_nobody_looked(self) -> None:
+        """It may have been at any time of the gap."""
+        made = node()
+        blink_wide(made, 3)
+        finding = made.open_of("port_flap").finding
+        assert "went down once between " in finding.summary
+        assert " at " not in finding.summary
+
     def test_they_count_as_one_towards_flapping(self) -> None:
         """Two more flaps make three in three hours."""
         made = node()
@@ -557,6 +635,14 @@ class TestRestart:
         made.restart()
         assert made.run(60) == []
         assert made.open_of("port_flapping").id == told.id
+
+    def test_account_goes_on(self) -> None:
+        """The finding counts on over a restart."""
+        made = node()
+        flap(made, 3, down=40)
+        made.restart()
+        flap(made, 3)
+        assert "down 2 times" in made.open_of("port_flap").finding.summary
 
     def test_outage_over_a_restart_is_a_flap(self) -> None:
         """Down when the agent stopped, up when it came back."""

@@ -9,7 +9,15 @@ import pytest
 
 from fabricmon.config import Config
 from fabricmon.detect.inventory_check import DevicePresence
-from fabricmon.model import Action, Incident, MissingDevice, PortInfo, Role, Severity
+from fabricmon.model import (
+    Action,
+    Incident,
+    MissingDevice,
+    Part,
+    PortInfo,
+    Role,
+    Severity,
+)
 from tests.node import RAILS, Node
 from tests.views import boot, port
 
@@ -156,3 +164,19 @@ def test_the_boot_of_a_node_is_known_by_its_uptime() -> None:
     node.boot = replace(boot(node.now, 3600.0), boot_id="boot-2")
     node.gone(120)
     assert node.open_of("device_missing").finding.severity is Severity.CRITICAL
+
+
+class TestNeverSeen:
+    def test_what_never_was_is_not_gone(self) -> None:
+        """An expected device that no listing had did not lose its driver."""
+        node = Listing()
+        node.missing = (
+            MissingDevice("mlx5_9", node.now, 4, expected=True, never_seen=True),
+        )
+        node.run(POLL)
+        finding = node.open_of("device_missing").finding
+        assert finding.summary.startswith("mlx5_9 is expected and was never there")
+        assert finding.part is Part.OBSERVER
+        assert finding.severity is Severity.INFO
+        node.run(120)
+        assert node.open_of("device_missing").finding.severity is Severity.CRITICAL

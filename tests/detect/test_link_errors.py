@@ -11,7 +11,6 @@ import pytest
 
 from fabricmon.catalogue import Signal
 from fabricmon.config import Config
-from fabricmon.detect.evidence import SUMMARY_LENGTH
 from fabricmon.detect.link_errors import LinkErrors
 from fabricmon.model import (
     Action,
@@ -27,6 +26,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.parse.words import PhysState, PortState, Rate
+from fabricmon.summaries import SUMMARY_LENGTH
 from tests.manifest import SYSFS, entries
 from tests.views import SPECS, START, Feed, boot, port, spec
 
@@ -905,3 +905,12 @@ def test_device_that_is_gone_for_good_is_forgotten() -> None:
     assert node.detector._watched != {}
     assert list(node.detector.judge(node.step(3 * HOUR, ports=()))) == []
     assert node.detector._watched == {}
+
+
+def test_a_link_that_is_clean_says_since_when() -> None:
+    """While the finding holds on it does not speak as if errors still came."""
+    node = Node()
+    node.until(120, steady(node, 400.0, 1e-11), severity=Severity.CRITICAL)
+    (finding,) = node.run(370)
+    assert "/1 inbound, none for 6 min, before: symbol_error +" in finding.summary
+    assert len(finding.summary) <= SUMMARY_LENGTH

@@ -53,6 +53,16 @@ class TestExpectation:
         assert evidence["expected_by"].value == "its own best"
         assert finding.summary.startswith("mlx5_0/1 runs at 200 of 400 Gb/s since ")
 
+    def test_evidence_is_that_of_the_slow_link(self) -> None:
+        """When the link goes down, what was measured is still told."""
+        made = node(infos=RAILS[:1])
+        slow(made, 0)
+        made.run(10)
+        before = made.open_of("rate_degraded").finding.evidence
+        made.link(PortState.DOWN, PhysState.POLLING, Rate(), where=made.rail(0))
+        made.run(5)
+        assert made.open_of("rate_degraded").finding.evidence == before
+
     def test_its_peers(self) -> None:
         """A link that was slow from the start is compared with its equals (F11)."""
         made = Node(LinkRate, files=(), begin=False)

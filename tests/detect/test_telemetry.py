@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import pytest
 
 from fabricmon.config import Config
-from fabricmon.detect.evidence import SUMMARY_LENGTH
 from fabricmon.detect.telemetry import Telemetry
 from fabricmon.kinds import KINDS, About
 from fabricmon.model import (
@@ -20,6 +19,7 @@ from fabricmon.model import (
     Severity,
     Subject,
 )
+from fabricmon.summaries import SUMMARY_LENGTH
 from tests.views import START, Feed, make_view, port
 
 HOUR = 3600
@@ -91,10 +91,10 @@ def test_full_transmit_wait_is_ignored() -> None:
 def test_full_counter_holds_until_it_is_cleared() -> None:
     """The blind spot is there as long as the counter is full, and no longer."""
     node = Node()
-    node.put(link_downed=255)
+    node.put(symbol_error=65_535)
     onset = node.run()[0].onset
     assert [f.onset for f in node.run(HOUR, 60.0)] == [onset]
-    node.put(link_downed=0)
+    node.put(symbol_error=0)
     assert [f.kind for f in node.all(60)] == ["counter_reset"]
 
 
@@ -216,6 +216,17 @@ def test_driver_reload_that_keeps_counters_is_no_reset() -> None:
     assert node.all(60) == []
 
 
+def test_a_jump_that_cannot_be_is_garbage() -> None:
+    """No link falls a million times in five seconds: that is a note, and no flap."""
+    node = Node()
+    node.run()
+    node.put(carrier_down_count=1_000_000)
+    (finding,) = node.all(60)
+    assert finding.kind == "counter_reset"
+    assert finding.summary.startswith("carrier_down_count jumped: more than can be")
+    assert [(e.value, e.unit) for e in finding.evidence] == [("0 -> 1000000", "events")]
+
+
 def test_wrapped_counter_is_no_reset() -> None:
     """A busy 32-bit field that starts over was not cleared."""
     node = Node(files=())
@@ -302,7 +313,7 @@ def test_everything_that_hangs_is_one_finding() -> None:
         health("traffic", age=60, due=15.0),
         *(health(f"s{n}", age=30, in_flight=START - 28) for n in range(12)),
     )
-    assert "and 12 more sources" in finding.summary
+    assert "and 12 more sources (mlx5_" in finding.summary
     assert len(finding.evidence) == 8
     assert finding.evidence[0].signal == "s0"
     assert len(finding.summary) <= SUMMARY_LENGTH

@@ -46,6 +46,20 @@ def node() -> Iterator[LiveHost]:
     live.close()
 
 
+class TestOwnFolders:
+    def test_are_not_below_the_root(self, tmp_path: Path) -> None:
+        """A container reads the node's files below the root, its own as they are."""
+        own = tmp_path / "run"
+        own.mkdir()
+        (own / "plan").write_text("own")
+        (tmp_path / "runner").write_text("other")
+        live = LiveHost(str(tmp_path / "host"), own_folders=[str(own)])
+
+        assert live.read(f"{own}/plan") == b"own"
+        assert isinstance(live.read(f"{tmp_path}/runner"), ReadError)
+        live.close()
+
+
 class TestFiles:
     def test_is_a_host(self, host: LiveHost) -> None:
         """It is what sources ask."""

@@ -1,7 +1,7 @@
 import os
 import resource
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Barrier, Thread
 
@@ -47,6 +47,16 @@ def make_device(folder: Path, text: str) -> Path:
 def paths_in(folder: Path) -> tuple[str, ...]:
     """Return the paths of the files in a folder."""
     return tuple(sorted(map(str, folder.iterdir())))
+
+
+def after_exchange(
+    descriptors: Descriptors, paths: Sequence[str]
+) -> list[bytes | ReadError]:
+    """Read; where the folder has another inode than before, that is told first."""
+    contents = descriptors.read(paths)
+    if contents == [ReadError("ESTALE")] * len(paths):
+        contents = descriptors.read(paths)
+    return contents
 
 
 class TestRead:
@@ -130,7 +140,7 @@ class TestReplacement:
         shutil.rmtree(device)
         gone = descriptors.read(paths)
         make_device(device, "2\n")
-        back = descriptors.read(paths)
+        back = after_exchange(descriptors, paths)
 
         assert gone == [ReadError("ENOENT")] * 3
         assert back == [b"2\n"] * 3
@@ -149,7 +159,7 @@ class TestReplacement:
         link.unlink()
         link.symlink_to(other)
 
-        assert descriptors.read(paths) == [b"2\n"]
+        assert after_exchange(descriptors, paths) == [b"2\n"]
 
     def test_real_device_replaced(self, tmp_path: Path) -> None:
         """A network device made anew under its old name shows the new one's values."""
@@ -163,7 +173,7 @@ class TestReplacement:
             ip("link", "del", "v0")
             gone = table.read(paths)
             ip("link", "add", "v0", "index", "80", "type", "veth", "peer", "name", "v1")
-            back = table.read(paths)
+            back = after_exchange(table, paths)
             table.close()
             return [first, gone, back]
 
@@ -185,11 +195,16 @@ class TestReplacement:
             assert table.kept == 1
             for old, new in (("v0", "v9"), ("v1", "v0"), ("v9", "v1")):
                 ip("link", "set", old, "name", new)
+            stale = table.read(paths)
             second = table.read(paths)
             table.close()
-            return [first, second]
+            return [first, stale, second]
 
-        assert apart(read_twice, tmp_path) == [[b"1500\n"], [b"9000\n"]]
+        assert apart(read_twice, tmp_path) == [
+            [b"1500\n"],
+            [ReadError("ESTALE")],
+            [b"9000\n"],
+        ]
 
     def test_removed_while_reading(self, tmp_path: Path) -> None:
         """ENODEV of a kept descriptor is answered by looking at the path again."""
@@ -321,3 +336,20 @@ class TestThreads:
             thread.join()
 
         assert not wrong
+
+
+def test_another_device_of_the_same_name_is_told_once(tmp_path: Path) -> None:
+    """Values of another device are not the growth of this one's counters."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "link_downed").write_text(f"{len(name)}\n", "ascii")
+    link = tmp_path / "mlx5_0"
+    link.symlink_to("a")
+    descriptors = Descriptors(str(tmp_path))
+    paths = ("/mlx5_0/link_downed",)
+    assert descriptors.read(paths) == [b"1\n"]
+    link.unlink()
+    link.symlink_to("b")
+
+    assert descriptors.read(paths) == [ReadError("ESTALE")]
+    assert descriptors.read(paths) == [b"1\n"]

@@ -74,6 +74,20 @@ class TestRecords:
 
 
 class TestDamage:
+    def test_surrogates_where_no_text_is_wanted(self, tmp_path: Path) -> None:
+        """Half a character in the place of an object or a number costs its key."""
+        lines = [
+            '{"t": 1, "dcb": "\\udcff"}',
+            '{"t": 2, "link": "\\udcff"}',
+            '{"t": 3, "gap": "\\udcff"}',
+            '{"t": "\\udcff"}',
+            '{"t": 4}',
+        ]
+        records, problems = read_all(write(tmp_path, lines))
+        assert [record.t for record in records] == [1, 2, 3, 4]
+        told = {int(problem.partition(":")[0]) for problem in problems}
+        assert told == {2, 3, 4, 5}
+
     def test_broken_lines(self, tmp_path: Path) -> None:
         """Each is said with its number, and the rest is read."""
         lines = [

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Queue
-from threading import Event, Lock, get_ident
+from threading import Event, Lock, Thread, get_ident
 
 import pytest
 
@@ -90,6 +90,26 @@ def running(reader: ThreadReader) -> int:
     """Look after hung reads; return how many polls run."""
     reader.relieve()
     return len(reader.in_flight())
+
+
+class TestThreads:
+    def test_none_can_be_started(
+        self, node: Node, reader: ThreadReader, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The job waits, the refusal is counted, and the next look tries again."""
+
+        def refuse(_thread: Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Thread, "start", refuse)
+            assert reader.submit(STATE_0)
+            assert (reader.threads, reader.refusals) == (0, 1)
+            assert reader.is_waiting
+        reader.relieve()
+        node.hear()
+        (outcome,) = reader.collect(0)
+        assert outcome.error is None
 
 
 class TestOutcomes:
@@ -318,6 +338,19 @@ class TestLanes:
 
         wait_until(all_ended, 20, "all have ended")
         assert {outcome.job for outcome in outcomes} == set(jobs)
+
+    def test_outcome_before_a_read_that_hangs(
+        self, node: Node, reader: ThreadReader
+    ) -> None:
+        """It is not held back: either the bell is rung, or the loop looks again."""
+        gate = hang(node, ERRORS_0)
+        reader.submit(STATE_0)
+        reader.submit(ERRORS_0)
+        wait_until(lambda: node.started.qsize() == 2, 10, "the second hangs")
+
+        assert reader.is_waiting or not node.bell.empty()
+        assert [outcome.job for outcome in reader.collect(0)] == [STATE_0]
+        gate.set()
 
 
 class TestTakeOver:

@@ -91,7 +91,9 @@ class TestOffer:
         """Soon, and without waiting for the end."""
         saver.offer(state(3), 0.0)
         wait_until(lambda: saved(tmp_path) == 3, 10, "the state is on disk")
-        saver.finish(state(4), 10)
+        saver.offer(state(4), 1.0)
+        wait_until(lambda: saved(tmp_path) == 4, 10, "the next one, too")
+        saver.finish(state(5), 10)
 
     def test_a_slow_disk_delays_nobody(self, saver: Saver) -> None:
         """Those who wait are replaced by the newest; the caller never waits."""
@@ -144,3 +146,42 @@ class TestFinish:
         """Names and addresses of a cluster are nobody else's business."""
         saver.finish(state(), 10)
         assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+
+
+class TestShortage:
+    def test_no_thread(
+        self, saver: Saver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It is a problem that is told; the next state tries again."""
+
+        def refuse(_thread: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            saver.offer(state(1), 0.0)
+            assert "can't start new thread" in str(saver.problem)
+            assert not saver.finish(state(1), 0.1)
+        again = Saver(str(tmp_path))
+        assert again.finish(state(2), 10)
+        assert (saved(tmp_path), again.has_saved) == (2, True)
+
+    def test_a_disk_with_a_bug(self, saver: Saver, tmp_path: Path) -> None:
+        """An error that nobody foresaw is told, and the next state is saved."""
+        store = saver._store
+        path = str(tmp_path / FILE)
+
+        class Broken:
+            path = ""
+
+            def save(self, _state: SavedState) -> StoreProblem | None:
+                raise ValueError("embedded null byte")
+
+        saver._store = Broken()  # type: ignore[assignment]
+        saver.offer(state(1), 0.0)
+        wait_until(lambda: saver.problem is not None, 10, "the problem is known")
+        assert "embedded null byte" in str(saver.problem)
+        assert not saver.has_saved
+        saver._store = store
+        assert saver.finish(state(2), 10)
+        assert Path(path).exists()

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import os
 import socket
 import stat
 import threading
@@ -248,11 +249,11 @@ class TestServe:
 
 class TestBind:
     def test_mode(self, agent: Agent, path: str) -> None:
-        """Owner and group may ask, nobody else; and no second name stays behind."""
+        """Every user may ask: nothing is secret; and no second name stays behind."""
         mode = Path(path).stat().st_mode
 
         assert stat.S_ISSOCK(mode)
-        assert stat.S_IMODE(mode) == 0o660
+        assert stat.S_IMODE(mode) == 0o666
         assert list(Path(path).parent.iterdir()) == [Path(path)]
 
     def test_removed(self, path: str) -> None:
@@ -295,7 +296,18 @@ class TestBind:
 
         assert Path(path).read_text() == "precious"
 
-    @pytest.mark.parametrize("folder", ["absent", "x" * 120])
+    def test_folder(self, tmp_path: Path) -> None:
+        """One that is not there is made so that every user gets to the socket."""
+        folder = tmp_path / "run"
+        before = os.umask(0o077)
+        try:
+            AgentSocket.bind(str(folder / NAME)).remove()
+        finally:
+            os.umask(before)
+
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o755
+
+    @pytest.mark.parametrize("folder", ["absent/too", "x" * 120])
     def test_impossible(self, tmp_path: Path, folder: str) -> None:
         """A place that cannot be taken is one clear error."""
         with pytest.raises(HostError, match="cannot listen here"):

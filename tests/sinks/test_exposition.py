@@ -184,7 +184,7 @@ class TestCounters:
         families = text_string_to_metric_families(
             exposition(nodes.node(port)).render().body.decode()
         )
-        samples = [s for f in families for s in f.samples if "hw_counter" in s.name]
+        samples = [s for f in families for s in f.samples if "hw_unknown" in s.name]
         assert [sample.labels["counter"] for sample in samples] == ['od"d, name']
 
     def test_zero_of_the_rdma_class_is_exported(self) -> None:

@@ -142,10 +142,11 @@ class TestFamilies:
         found = scrape(exposition(nodes.node(port)))
         assert found[f"fabricmon_port_flaps_total{self.AT}"] == "2"
         assert found[f"fabricmon_port_downtime_seconds_total{self.AT}"] == "7.5"
-        assert found[f"fabricmon_counter_resets_total{self.AT}"] == "1"
+        assert found[f"fabricmon_port_count_resets_total{self.AT}"] == "1"
         when = found[f"fabricmon_port_last_down_timestamp_seconds{self.AT}"]
         assert float(when) == nodes.WALL
-        saturated = 'fabricmon_counter_saturated{counter="link_downed",device="mlx5_0",port="1"}'
+        place = '{counter="link_downed",device="mlx5_0",port="1"}'
+        saturated = f"fabricmon_port_count_saturated{place}"
         assert found[saturated] == "1"
 
     def test_network_devices_of_a_bond(self) -> None:

@@ -20,6 +20,7 @@ from fabricmon.sinks import http
 from fabricmon.sinks.http import Limits, Listener, make_tls
 from fabricmon.sinks.http_message import MOST_OCTETS, Header, Request, Response
 from tests.support.programs import require
+from tests.support.servers import wait_until
 
 WAIT = 10.0  # longer than anything here takes, unless it hangs
 PATIENT = 2 * WAIT
@@ -299,12 +300,75 @@ class TestHostileClients:
 
     def test_one_client_too_many_is_sent_away(self, start: Start) -> None:
         """A flood takes a bounded number of threads; there is room again after it."""
-        listener = start(limits=Limits(connections=2, timeout_seconds=WAIT))
-        with connect(listener), connect(listener):
+        done, busy = threading.Event(), threading.Semaphore(0)
+
+        def slow(_request: Request) -> Response:
+            busy.release()
+            done.wait(WAIT)
+            return Response(b"")
+
+        limits = Limits(connections=2, timeout_seconds=WAIT)
+        listener = start({"/slow": slow, "/hello": hello}, limits=limits)
+        with connect(listener) as one, connect(listener) as two:
+            for connection in (one, two):
+                connection.sendall(b"GET /slow HTTP/1.1\r\n\r\n")
+                assert busy.acquire(timeout=WAIT)
             with connect(listener) as third:
                 assert status(read(third)) == HTTPStatus.SERVICE_UNAVAILABLE
             assert failures(listener) == 1
+            done.set()
         assert served_at_last(listener)
+
+    def test_who_dawdles_makes_room(self, start: Start) -> None:
+        """Where every place is held by half a request, the oldest is dropped."""
+        limits = Limits(connections=2, timeout_seconds=PATIENT)
+        listener = start(limits=limits)
+        with connect(listener) as one:
+            one.sendall(b"G")
+            wait_until(lambda: len(listener._headless) == 1, WAIT, "one is read")
+            with connect(listener):
+                wait_until(lambda: len(listener._headless) == 2, WAIT, "so is the next")
+                assert status(get(listener)) == HTTPStatus.OK
+                assert read(one) == b""
+
+    def test_an_error_that_nobody_foresaw(
+        self, start: Start, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It costs its client the answer, and nobody else anything."""
+        listener = start(limits=Limits(connections=1, timeout_seconds=WAIT))
+        with monkeypatch.context() as patch:
+            patch.setattr(http, "parse", lambda _head: 1 / 0)
+            assert get(listener) == b""
+        assert served_at_last(listener)
+        assert failures(listener) == 1
+
+    def test_a_thread_is_kept_for_the_next_client(self, start: Start) -> None:
+        """Scrapes that come one after the other share it; together they do not wait."""
+        idents: list[int] = []
+
+        def who(_request: Request) -> Response:
+            idents.append(threading.get_ident())
+            return Response(b"")
+
+        listener = start({"/hello": who})
+        for _ in range(3):
+            get(listener)
+            wait_until(lambda: listener._has_spare, WAIT, "it waits for the next")
+        assert len(set(idents)) == 1
+        with connect(listener):
+            get(listener)
+        assert len(set(idents)) == 2
+
+    def test_the_thread_that_is_kept_ends(
+        self, start: Start, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nobody comes any more; who comes later is served all the same."""
+        monkeypatch.setattr(http, "SPARE_SECONDS", 0.01)
+        before = threading.active_count()
+        listener = start()
+        get(listener)
+        wait_until(lambda: threading.active_count() == before + 1, WAIT, "it has ended")
+        assert status(get(listener)) == 200
 
     def test_out_of_descriptors_it_goes_on(
         self, start: Start, monkeypatch: pytest.MonkeyPatch
@@ -403,9 +467,11 @@ class TestLife:
     def test_address_in_use_is_one_clear_error(self, start: Start) -> None:
         """Two agents on a node: the second says so."""
         first = start()
-        with pytest.raises(HostError, match=f"127.0.0.1 port {first.port}") as caught:
+        with pytest.raises(HostError) as caught:
             start(address=f"127.0.0.1:{first.port}")
         assert caught.value.errno == "EADDRINUSE"
+        said = f"listen.test: cannot listen on 127.0.0.1 port {first.port}: "
+        assert str(caught.value) == said + "Address already in use (EADDRINUSE)"
 
     @pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:99999", "::1:80"])
     def test_text_that_is_no_address_is_refused(self, address: str) -> None:
@@ -458,14 +524,25 @@ def client(keys: Path, *, identified: bool) -> ssl.SSLContext:
 
 
 class TestTls:
-    def secured(self, start: Start, keys: Path, authority: str | None) -> Listener:
+    def secured(
+        self, start: Start, keys: Path, authority: str | None, connections: int = 32
+    ) -> Listener:
         """Start a listener with the server's key."""
         tls = make_tls(
             str(keys / "server.pem"),
             str(keys / "server.key"),
             authority and str(keys / authority),
         )
-        return start(tls=tls, limits=Limits(timeout_seconds=WAIT))
+        return start(tls=tls, limits=Limits(connections, timeout_seconds=WAIT))
+
+    def test_who_never_shakes_hands_makes_room(self, start: Start, keys: Path) -> None:
+        """A client that says nothing keeps nobody else away."""
+        listener = self.secured(start, keys, None, connections=1)
+        with connect(listener) as silent:
+            wait_until(lambda: len(listener._headless) == 1, WAIT, "it is read")
+            answer = self.ask(listener, client(keys, identified=False))
+            assert status(answer) == HTTPStatus.OK
+            assert read(silent) == b""
 
     def ask(self, listener: Listener, context: ssl.SSLContext) -> bytes:
         """Ask over TLS."""

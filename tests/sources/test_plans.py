@@ -81,6 +81,15 @@ class TestPlans:
         host.fail_folder(f"{RDMA_CLASS}/mlx5_0/ports/1/counters", "EACCES")
         assert Absence("counters", "EACCES") in hca_of(host, "mlx5_0").absent
 
+    def test_unreadable_folder_is_named(self) -> None:
+        """Whoever mends it sees which of a device's folders it is, and why."""
+        host = mlx5_node(1)
+        folder = f"{RDMA_CLASS}/mlx5_0/ports/1/counters"
+        host.fail_folder(folder, "EACCES")
+        (failure,) = failures_of(host, "mlx5_0")
+        assert (failure.file, failure.errno) == (folder, "EACCES")
+        assert failure.message.startswith("counters cannot be listed")
+
     def test_wider_twins_come_first(self) -> None:
         """Old kernels have both; the 32-bit ones are full within a second."""
         host = FakeHost(SYSFS / "sysfs-i40iw-no-pma-mlx4-legacy.manifest")

@@ -28,10 +28,10 @@ START_SECONDS = 20.0
 STOP_SECONDS = 10.0
 NODE = SYSFS / "sysfs-h100-ndr-bond.manifest"
 CLASS = "sys/class/infiniband"
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.2
 
-# Everything is read ten times a second, and nothing is waited for: what takes a minute
-# on a node takes a second here.
+# Everything is read five times a second, and nothing is waited for: what takes a
+# minute on a node takes a second here.
 FAST: Json = {
     "periods": dict.fromkeys(
         (
@@ -43,7 +43,7 @@ FAST: Json = {
         ),
         POLL_SECONDS,
     ),
-    "deadlines": {"read_seconds": 0.5},
+    "deadlines": {"read_seconds": 1.0},
     "link_state": {
         "down_seconds": 0.3,
         "reload_seconds": 0,
@@ -77,6 +77,8 @@ class Node:
         self.root.mkdir()
         if manifest is not None:
             lay_out(manifest, self.root)
+        if manifest == NODE:  # one of its counters stands at its ceiling
+            self.put(self.port("mlx5_1", "counters/link_downed"), "0\n")
         self.put("proc/uptime", "8640000.00 8640000.00\n")
         self.put("proc/sys/kernel/random/boot_id", "b0071d\n")
 
@@ -314,7 +316,7 @@ class AgentProcess:
         return [line for line in found if event is None or line["event"] == event]
 
     def until(
-        self, condition: Callable[[], object], what: str, seconds: float = 10.0
+        self, condition: Callable[[], object], what: str, seconds: float = 30.0
     ) -> None:
         """Wait until a condition holds, as long as the agent lives."""
         wait_until(lambda: self._lives() and bool(condition()), seconds, what)

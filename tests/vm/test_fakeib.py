@@ -113,7 +113,7 @@ class TestSaturated:
             port = sample.ports["mlx5_0"]
             assert port["saturated"] == ["link_downed", "symbol_error"]
             assert port["counters"]["link_downed"] == 255
-            assert sample.value("counter_saturated", "mlx5_0", counter="link_downed")
+            assert sample.value("port_count_saturated", "mlx5_0", counter="link_downed")
 
     def test_flap_is_found_all_the_same(self, fakeib: Outcome) -> None:
         """A flap that the full counter cannot show is seen in the state, once."""

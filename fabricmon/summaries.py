@@ -1,0 +1,23 @@
+"""How summaries are worded: their length, and times for people."""
+
+from __future__ import annotations
+
+SUMMARY_LENGTH = 120
+"""Longest summary that sinks accept, in characters."""
+
+_MINUTE, _HOUR = 60.0, 3600.0
+
+
+def span(seconds: float) -> str:
+    """Write a time for a human: ``45 s``, ``12 min``, ``2.1 h``."""
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.0f} s"
+    if seconds < 2 * _HOUR:
+        return f"{seconds / _MINUTE:.0f} min"
+    return f"{seconds / _HOUR:.1f} h"
+
+
+def one_line(text: str) -> str:
+    """Cut a summary to the length that sinks accept."""
+    short = text[: SUMMARY_LENGTH - 1].rstrip() + "…"
+    return text if len(text) <= SUMMARY_LENGTH else short
