@@ -304,7 +304,10 @@ class Config(Section, frozen=True):
     state_folder: str = "/var/lib/fabricmon"
     """Where the little that must survive a restart is kept."""
     run_folder: str = "/run/fabricmon"
-    """Where the socket for ``fabricmon check`` and the maintenance file lie."""
+    """Where the socket for ``fabricmon check`` and the maintenance file lie.
+
+    It is the agent's own and not below ``root``; the agent makes it.
+    """
     devices: Devices = field(default_factory=Devices)
     periods: Periods = field(default_factory=Periods)
     deadlines: Deadlines = field(default_factory=Deadlines)

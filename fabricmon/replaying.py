@@ -24,9 +24,13 @@ from fabricmon.registry import SOURCES
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A finding that opened, changed or resolved, ``t`` seconds into the trace."""
+    """A finding that opened, changed or resolved, ``t`` seconds into the trace.
+
+    ``at`` is the Unix time of that by the trace's start, which no clock step moves.
+    """
 
     t: float
+    at: float
     incident: Incident
 
 
@@ -65,7 +69,8 @@ class Replay:
             self._restart(self._pipeline)
         self._pipeline.hasten("link_events")
         for incident in self._pipeline.step(moment(self.host)):
-            yield Change(self.host.monotonic(), incident)
+            t = self.host.monotonic()
+            yield Change(t, self.host.header.start + t, incident)
 
     def _next_due(self) -> float:
         return self._pipeline.next_due

@@ -24,7 +24,6 @@ from fabricmon.parse.report import (
 CLASS_FOLDER = "/sys/class/infiniband"
 
 
-
 def report(snapshot: Snapshot) -> Report:
     """Return what the snapshot says, port by port, and what could not be read."""
     return Report(

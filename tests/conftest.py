@@ -25,7 +25,13 @@ from tests.support import programs, servers  # noqa: E402
 
 # A suite that gates a change gives the same answer twice. To search instead:
 # pytest --hypothesis-profile=explore
-hypothesis.settings.register_profile("gate", deadline=None, derandomize=True)
+hypothesis.settings.register_profile(
+    "gate",
+    deadline=None,
+    derandomize=True,
+    # How fast examples are made tells of the machine, not of what is tested.
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("gate")
 

@@ -265,6 +265,7 @@ class TestExpectedDevices:
         node.poll(2)
         (gone,) = node.inventory.missing(node.now)
         assert (gone.name, gone.polls, gone.expected) == ("mlx5_7", 3, True)
+        assert gone.never_seen
 
     def test_seen_at_last(self) -> None:
         """It stops once it is there."""
@@ -280,6 +281,7 @@ class TestExpectedDevices:
         node.poll()
         (gone,) = node.inventory.missing(node.now)
         assert (gone.name, gone.expected) == ("mlx5_1", True)
+        assert not gone.never_seen
 
     def test_renamed_is_there(self) -> None:
         """An expected device keeps its claim under another name."""

@@ -234,11 +234,11 @@ def record(source: Path, target: Path) -> Iterator[Change]:
     pipeline = make_pipeline(recorder, reader, loaded, host.header.node)
     steps = host.moments(lambda: pipeline.next_due, reader.next_event)
     for incident in pipeline.step(moment(recorder)):
-        yield Change(host.monotonic(), incident)
+        yield Change(host.monotonic(), 0.0, incident)
     for _ in steps:
         pipeline.hasten("link_events")
         for incident in pipeline.step(moment(recorder)):
-            yield Change(host.monotonic(), incident)
+            yield Change(host.monotonic(), 0.0, incident)
     recorder.close()
     assert recorder.error is None
     assert recorder.unfaithful == 0

@@ -118,7 +118,8 @@ def reason(content: Json) -> str:
 
 def _named(subject: str, text: str) -> str:
     """Put a name before what is said of it, unless it is there already."""
-    return text if text.startswith(subject) else f"{subject} {text}"
+    there = not subject or text.startswith(f"{subject} ")
+    return text if there else f"{subject} {text}"
 
 
 def _concluded(

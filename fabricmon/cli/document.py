@@ -136,7 +136,7 @@ def render(document: Document, root: str = "") -> str:
     out = [f"verdict: {content['verdict']}"]
     out += [f"  {reason}" for reason in content.get("reasons", ())]
     ports = sorted(
-        content["ports"],
+        (port for port in content["ports"] if port["port"] != 0),
         key=lambda port: Verdict[port["verdict"].upper()],
         reverse=True,
     )
@@ -155,7 +155,7 @@ def _complaint(error: Json, root: str) -> str:
 
 def why_not_read(error: Json) -> str:
     """Return the message of an entry of ``errors``, with its errno."""
-    message, number = error["message"], error["errno"]
+    message, number = error["message"], error.get("errno")
     return f"{message} ({number})" if number and number not in message else message
 
 

@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 def in_order(replays: Sequence[Replay]) -> Iterator[Change]:
     """Merge what several nodes give, in order of time."""
     return heapq.merge(
-        *(replay.changes() for replay in replays), key=lambda change: change.t
+        *(replay.changes() for replay in replays), key=lambda change: change.at
     )
 
 

@@ -240,8 +240,7 @@ class Descriptors:
         ]
         known, burst.known = burst.known, now
         return any(
-            old is not None and old != new
-            for old, new in zip(known, now, strict=True)
+            old is not None and old != new for old, new in zip(known, now, strict=True)
         )
 
     def _place(self, now: os.stat_result) -> _Place:

@@ -326,7 +326,7 @@ class TestFormats:
 
     def test_reason_of_a_node(self) -> None:
         """What is wrong with the node as a whole needs no name."""
-        error = {"device": None, "message": "no RDMA class"}
+        error = {"device": None, "message": "no RDMA class", "errno": None}
         content = {"verdict": "unknown", "ports": [], "errors": [error]}
         assert reason(content) == "fabricmon: no RDMA class"
 

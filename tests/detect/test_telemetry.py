@@ -20,7 +20,7 @@ from fabricmon.model import (
     Subject,
 )
 from fabricmon.summaries import SUMMARY_LENGTH
-from tests.views import START, Feed, make_view, port
+from tests.views import START, Feed, make_view, port, port_view
 
 HOUR = 3600
 
@@ -305,6 +305,23 @@ def test_hung_read_names_device_and_source() -> None:
         Evidence("errors", 25, "s", "mlx5_0: a read hangs", threshold=20.0),
     )
     assert finding.onset == pytest.approx(make_view().wall - 25)
+
+
+@pytest.mark.parametrize(
+    ("other", "device"), [("mlx5_0", "mlx5_0"), ("mlx5_1", None), ("", None)]
+)
+def test_one_hung_device_is_the_subject(other: str, device: str | None) -> None:
+    """Where all that is late is of one device, its ports carry the story."""
+    hung = (health(age=25, in_flight=START - 20), health("traffic", other, age=90))
+    view = make_view(health=hung, ports=(port_view(port("mlx5_0")),))
+    (finding,) = Telemetry(Config()).judge(view)
+    assert finding.subject == Subject(device=device)
+
+
+def test_a_hung_device_without_ports_is_told_of_the_node() -> None:
+    """Hung since before its ports were known: else nobody would be told."""
+    (finding,) = judge(health(age=25, in_flight=START - 20))
+    assert finding.subject == Subject()
 
 
 def test_everything_that_hangs_is_one_finding() -> None:

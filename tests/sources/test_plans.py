@@ -1,11 +1,12 @@
 from fabricmon.catalogue import Directory, Group
 from fabricmon.config import Config, Devices
-from fabricmon.model import Absence, Hca, PortId, ReadPlan
+from fabricmon.model import Absence, Hca, PortId, ReadFailure, ReadPlan, Target
+from fabricmon.sources import identity
 from fabricmon.sources.paths import RDMA_CLASS
 from tests.fake_host import FakeHost
 from tests.manifest import RXE, SYSFS
 from tests.sources.mlx5_node import function_of, mlx5_node
-from tests.sources.polls import hca_of
+from tests.sources.polls import hca_of, only
 
 
 def plan_of(hca: Hca, group: Group, port: int = 1) -> ReadPlan:
@@ -86,7 +87,8 @@ class TestPlans:
         host = mlx5_node(1)
         folder = f"{RDMA_CLASS}/mlx5_0/ports/1/counters"
         host.fail_folder(folder, "EACCES")
-        (failure,) = failures_of(host, "mlx5_0")
+        found = identity.poll(host, Target("mlx5_0"), Config())
+        failure = only(ReadFailure, found)
         assert (failure.file, failure.errno) == (folder, "EACCES")
         assert failure.message.startswith("counters cannot be listed")
 

@@ -166,6 +166,7 @@ def heal_all(lab: Lab) -> None:
         since="back",
         seconds=40,
     )
+    lab.wait(("finding_resolved", "telemetry_stale", ""), since="fast", seconds=100)
 
 
 def reload(lab: Lab) -> None:
