@@ -36,7 +36,7 @@ test: programs build/wheel.stamp
 	@status=0; \
 	if [[ -z "$(ARGS)" ]]; then $(MAKE) lint || status=$$?; fi; \
 	if ((status)); then echo "LINT FAILED (see above); the tests follow" >&2; fi; \
-	FABRICMON_TEST_WHEEL=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS) \
+	TESTS_NEED_WHEEL=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS) \
 	  || status=$$?; \
 	exit $$status
 

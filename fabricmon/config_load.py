@@ -23,6 +23,9 @@ DEFAULT_FILE = Path("/etc/fabricmon/fabricmon.yaml")
 ENVIRONMENT_PREFIX = "FABRICMON_"
 """``FABRICMON_LISTEN__METRICS`` sets ``listen.metrics``; the value is YAML."""
 
+_SERVICE = re.compile(r"FABRICMON_(?:SERVICE_(?:HOST|PORT)|PORT)(?:_|$)")
+"""What Kubernetes puts into every container beside a Service named fabricmon."""
+
 MAX_BYTES = 1 << 20
 """Size of one file."""
 
@@ -154,7 +157,7 @@ def _text(path: Path) -> str:
 def _from_environment(environment: Mapping[str, str]) -> list[tuple[str, Document]]:
     documents = []
     for name in sorted(environment):
-        if not name.startswith(ENVIRONMENT_PREFIX):
+        if not name.startswith(ENVIRONMENT_PREFIX) or _SERVICE.match(name):
             continue
         path = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
         tree: Any = _value_of(f"${name}", environment[name], ".".join(path))

@@ -40,7 +40,7 @@ StartServer = Callable[..., servers.Server]
 
 def pytest_configure() -> None:
     """Prepare the environment that tests and the programs they start inherit."""
-    if "FABRICMON_TEST_WHEEL" in os.environ:
+    if "TESTS_NEED_WHEEL" in os.environ:
         assert not Path(fabricmon.__file__).is_relative_to(_ROOT / "fabricmon")
     os.environ["PYTHONSAFEPATH"] = "1"  # or `python -m` finds the working tree
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost,::1"

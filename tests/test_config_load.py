@@ -189,6 +189,16 @@ class TestMerging:
         config = load(self._write(tmp_path), environment).config
         assert (config.log.level, config.devices.exclude) == ("error", ("mlx5_7",))
 
+    def test_links_of_a_kubernetes_service_are_no_keys(self, tmp_path: Path) -> None:
+        """A Service named fabricmon must not break the agents beside it."""
+        environment = {
+            "FABRICMON_SERVICE_HOST": "10.0.0.1",
+            "FABRICMON_SERVICE_PORT_METRICS": "9879",
+            "FABRICMON_PORT": "tcp://10.0.0.1:9879",
+            "FABRICMON_PORT_9879_TCP_ADDR": "10.0.0.1",
+        }
+        assert load(self._write(tmp_path), environment).config.log.level == "debug"
+
     def test_a_mistake_in_the_environment_names_the_variable(
         self, tmp_path: Path
     ) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -94,8 +95,11 @@ def test_a_change_is_recorded_and_the_end_is_orderly(
 
 def descriptors(pid: int) -> set[str]:
     """Return the files that a process has open."""
-    folder = Path(f"/proc/{pid}/fd")
-    return {str(link.readlink()) for link in folder.iterdir() if link.is_symlink()}
+    found = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            found.add(str(link.readlink()))
+    return found
 
 
 def opened(pid: int, folder: str) -> bool:

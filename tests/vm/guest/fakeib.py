@@ -183,8 +183,8 @@ def reload(lab: Lab) -> None:
 
 
 def exports(device: str) -> bool:
-    """Tell whether the agent exports the state of a device."""
-    return f'state_id{{device="{device}"' in get("/metrics")["body"]
+    """Tell whether the agent exports the traffic of a device, which it reads last."""
+    return f'data_transmitted_bytes_total{{device="{device}"' in get("/metrics")["body"]
 
 
 def end(lab: Lab, process: subprocess.Popen[bytes]) -> None:
