@@ -247,7 +247,8 @@ class Intake:
             self._changes += 1
         if any(each.reason == REPLACED for each in reading.absent):
             self.window.rebaseline(reading.port.device, "another device has its name")
-            self._schedule.hasten("identity", reading.port.device, reading.at)
+            for source in ("identity", entry.source.name):
+                self._schedule.hasten(source, reading.port.device, reading.at)
         moves = self.window.add(reading, entry.period)
         if reading.specs:
             seen.take_traffic(reading, last)
@@ -358,7 +359,9 @@ class Intake:
 def _whole_failure(job: Job, readings: Sequence[Reading]) -> Iterator[ReadFailure]:
     """Say that every file of a source fails alike: nothing of it can be seen."""
     reason = common_failure(readings)
-    if reason is not None and Absence(job.source, reason).is_errno:
+    if reason in {None, REPLACED}:  # a device that was replaced is read anew at once
+        return
+    if Absence(job.source, reason).is_errno:
         yield ReadFailure(
             device=job.unit,
             port=None,

@@ -131,6 +131,25 @@ class TestIdentity:
         assert target_plans(node) != before
 
 
+def test_a_device_that_was_replaced_is_read_anew_at_once(
+    host: FakeHost, node: Running
+) -> None:
+    """Its values are no growth of the old one's, and nothing has failed."""
+    folder = f"{FOLDER}/counters"
+    names = host.names(folder)
+    assert isinstance(names, tuple)
+    for name in names:
+        host.fail(f"{folder}/{name}", "ESTALE")  # as the live host says once
+    node.run(5)
+    for name in names:
+        host.put(f"{folder}/{name}", 9)
+    assert polls(node, 1, "errors mlx5_0") >= 1
+    node.run(30)
+    assert node.pipeline.snapshot.failures == ()
+    kinds = {item.finding.kind for item in node.pipeline.snapshot.incidents}
+    assert "port_flap" not in kinds
+
+
 class TestFailures:
     def test_a_poll_that_fails_is_said_until_it_succeeds(
         self, host: FakeHost, node: Running
