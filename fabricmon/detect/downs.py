@@ -8,11 +8,12 @@ which a sample saw one are twelve.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from msgspec import Struct
+
+from fabricmon.detect.statistics import decayed
 
 MOST_DOWNS = 300
 """Kept at most: an 8-bit counter can tell of 255 in one step."""
@@ -174,7 +175,7 @@ class Downs:
     def penalty(self, now: float, each: float, half_life: float) -> float:
         """Return the sum of decayed penalties, as RFC 2439 damps routes."""
         ages = [max(now - down.high, 0) for down in self._downs if not down.quiet]
-        return each * sum(math.exp2(-age / half_life) for age in ages)
+        return sum(decayed(each, age, half_life) for age in ages)
 
     def _may_be(self, down: Down, sign: Sign) -> bool:
         slack = self._slack

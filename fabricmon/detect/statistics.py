@@ -45,21 +45,6 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float | No
         return None
 
 
-def robust_z(
-    values: Sequence[float], value: float, floor_ratio: float = 0.05
-) -> float | None:
-    """Return how many robust standard deviations ``value`` is above the median.
-
-    The deviation is 1.4826 x the median absolute deviation (Rousseeuw and Croux
-    1993), at least ``floor_ratio`` of the median so that values which are all alike
-    do not alarm on noise (``health-systems``, algorithm A5). None without spread.
-    """
-    median = statistics.median(values)
-    deviation = statistics.median(abs(each - median) for each in values)
-    scale = max(1.4826 * deviation, floor_ratio * abs(median))
-    return (value - median) / scale if scale > 0 else None
-
-
 def decayed(value: float, seconds: float, half_life_seconds: float) -> float:
     """Return what is left of ``value`` after ``seconds`` (RFC 2439, section 4)."""
     return value * math.exp2(-seconds / half_life_seconds)

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
-from zlib import crc32
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +93,3 @@ class Alarm:
             timer.cancel()
         self._rung.clear()
         return self._loop.time() - due
-
-
-def phase_seconds(node: str, period: float, ratio: float = 1.0) -> float:
-    """Return where in a period this node ticks, the same at each start.
-
-    Nodes are spread evenly over ``ratio`` of the period, so that a cluster does not
-    read and send in the same instant.
-    """
-    return crc32(node.encode("utf-8", "surrogateescape")) / 2**32 * period * ratio

@@ -1,10 +1,9 @@
 import asyncio
-from statistics import mean
 from threading import Thread
 
 import pytest
 
-from fabricmon.runtime.ticker import Alarm, Tick, Ticker, phase_seconds
+from fabricmon.runtime.ticker import Alarm, Tick, Ticker
 from tests.support.loop import pass_time, run_fast
 
 
@@ -149,25 +148,3 @@ class TestAlarm:
             return await alarm.sleep_until(asyncio.get_running_loop().time() + 60)
 
         assert asyncio.run(sleep()) < -30
-
-
-class TestPhaseSeconds:
-    def test_same_each_time(self) -> None:
-        """A node's phase is a matter of its name."""
-        assert phase_seconds("node-17", 5) == phase_seconds("node-17", 5)
-
-    def test_spread(self) -> None:
-        """The nodes of a cluster fill the period evenly."""
-        phases = [phase_seconds(f"node-{n:04}", 5) for n in range(4000)]
-
-        fifths = [sum(n <= phase < n + 1 for phase in phases) for n in range(5)]
-
-        assert sum(fifths) == 4000
-        assert all(700 < count < 900 for count in fifths)
-        assert mean(phases) == pytest.approx(2.5, abs=0.1)
-
-    def test_ratio(self) -> None:
-        """A part of the period can be enough."""
-        phases = [phase_seconds(f"node-{n}", 60, 0.1) for n in range(1000)]
-
-        assert 5.5 < max(phases) < 6
