@@ -266,6 +266,46 @@ class Log(Section, frozen=True):
     """Lowest level that is written."""
 
 
+class LogRule(Section, frozen=True):
+    """A row of the log rule table, of the operator's own."""
+
+    id: str
+    """Name of the row; findings name it as evidence."""
+    anchor: str
+    """Text that every line of this kind holds; it selects lines, the pattern judges."""
+    pattern: str
+    """Regular expression (Python's), searched in the message; its named groups
+    ``device``, ``port``, ``peer``, ``peer_port``, ``status``, ``rank`` and ``comm`` are
+    taken as such, others as fields."""
+    kind: str = "operator_rule"
+    """Kind of the event, in lower case with underscores."""
+    severity: Literal["info", "warning", "error", "critical"] = "warning"
+    """How bad it is."""
+
+
+class Logs(Section, frozen=True):
+    """Logs of NCCL, RCCL and aws-ofi-nccl: where they are and how they are read."""
+
+    paths: tuple[str, ...] = ("/var/log/nccl/*.log", "/var/log/nccl/*/*.log")
+    """Patterns of log files below ``root``; ``*`` does not cross a slash."""
+    rules: tuple[LogRule, ...] = ()
+    """Rows added to the log rule table."""
+
+
+class Jobs(Section, frozen=True):
+    """Which jobs run on the node, and what is asked of them."""
+
+    slurm: bool = True
+    """Name Slurm jobs and steps from cgroup names."""
+    kubernetes: bool = True
+    """Name Kubernetes pods from cgroup names."""
+    processes: bool = False
+    """Look at processes: environment (only NCCL_, RCCL_ and OFI_ keys are kept), open
+    files, loaded libraries. It takes the rights of the drop-in for logs."""
+    kubelet_socket: str | None = None
+    """Socket of the kubelet's pod resources, which says who uses which device."""
+
+
 class Expectation(Section, frozen=True):
     """What is expected of the ports whose names match."""
 
@@ -318,6 +358,8 @@ class Config(Section, frozen=True):
     listen: Listen = field(default_factory=Listen)
     metrics: Metrics = field(default_factory=Metrics)
     log: Log = field(default_factory=Log)
+    logs: Logs = field(default_factory=Logs)
+    jobs: Jobs = field(default_factory=Jobs)
     runbooks: str = "docs/runbooks/"
     """Where the runbooks are: findings link to this and ``KIND.md``; a URL or a path."""
     kinds: dict[str, Mode] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from fabricmon.model import (
     Job,
     LinkEvent,
     LinkStatus,
+    LogEvent,
     MaintenancePlan,
     MaintenanceWindow,
     Move,
@@ -41,6 +42,7 @@ from fabricmon.quarantine import common_failure
 from fabricmon.schedule import Entry, Schedule
 from fabricmon.sources.protocol import Lane, Scope, Source
 from fabricmon.window import Window
+from fabricmon.workload import ABOUT_JOBS, AboutJobs, Workload
 
 REMEMBER_OUTAGES = frozenset({Signal.LINK_DOWN, Signal.CARRIER_DOWN})
 """Counters that remember an outage shorter than a poll."""
@@ -60,6 +62,7 @@ class News:
     netdevs: tuple[NetdevStatus, ...]
     events: tuple[LinkEvent, ...]
     moves: tuple[Move, ...]
+    log_events: tuple[LogEvent, ...]
 
 
 class Intake:
@@ -75,6 +78,7 @@ class Intake:
         self.window = Window(config)
         self.observed = ObservedPorts()
         self.inventory = Inventory(config)
+        self.workload = Workload()
         self._pacing = Pacing(config, schedule, self.window, self.observed)
         self.boot: BootInfo | None = None
         self.class_error: str | None = None
@@ -102,12 +106,13 @@ class Intake:
             MaintenancePlan: self._take_maintenance,
             ToolReport: self._take_report,
             ReadFailure: self._skip,
+            **dict.fromkeys(ABOUT_JOBS, self._take_workload),
         }
 
     @property
     def layout(self) -> int:
         """A number that changes when the set of values or an identity does."""
-        return self._changes + self.inventory.layout
+        return self._changes + self.inventory.layout + self.workload.layout
 
     def start(self, now: float) -> None:
         """Schedule what is polled once for the whole node."""
@@ -142,6 +147,12 @@ class Intake:
         for record in outcome.records:
             self._take[type(record)](record, entry)
 
+    def resume_logs(self, saved: bytes) -> None:
+        """Go on reading logs where an earlier agent ended."""
+        entry = self._schedule.entry("nccl_log", "")
+        if entry is not None and saved:
+            entry.carry(saved)
+
     def resume_counters(self, saved: bytes) -> None:
         """Take what counters read last, once it is known which boot this is."""
         self._saved_counters = saved
@@ -151,6 +162,7 @@ class Intake:
         self.window = previous.window
         self.boot = previous.boot
         self._pacing.inherit(previous._pacing)
+        self.workload.inherit(previous.workload)
         self._saved_counters = b""
 
     def take_news(self) -> News:
@@ -160,6 +172,7 @@ class Intake:
             tuple(self._netdevs),
             tuple(self._events),
             tuple(self._moves),
+            self.workload.take_events(),
         )
         for kept in (self._statuses, self._netdevs, self._events, self._moves):
             kept.clear()
@@ -308,6 +321,7 @@ class Intake:
         self.observed.forget(device)
         self.window.forget(device)
         self._pacing.forget(device)
+        self.workload.forget(device)
         for key in [key for key in self._failures if key.endswith(f" {device}")]:
             del self._failures[key]
 
@@ -351,6 +365,11 @@ class Intake:
 
     def _take_report(self, report: ToolReport, _entry: Entry) -> None:
         self._reports[report.tool] = report
+
+    def _take_workload(self, record: AboutJobs, entry: Entry) -> None:
+        carried = self.workload.take(record)
+        if carried is not None:
+            entry.carry(carried)
 
     def _skip(self, _record: ReadFailure, _entry: Entry) -> None:
         """Failures were noted with the outcome."""

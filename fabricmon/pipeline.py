@@ -174,6 +174,7 @@ class Pipeline:
             incidents=self.incidents.save(),
             inventory=intake.inventory.save(),
             counters=intake.window.save(boot_id),
+            logs=intake.workload.saved_logs,
         )
 
     def restore(self, saved: SavedState) -> tuple[str, ...]:
@@ -181,6 +182,7 @@ class Pipeline:
         start, intake = self._start, self.intake
         intake.ever_active.update(saved.ever_active)
         intake.resume_counters(saved.counters)
+        intake.resume_logs(saved.logs)
         self.incidents.restore(saved.incidents, saved.seq, start.now, start.wall)
         problems = []
         offset = start.wall - start.now
@@ -281,6 +283,8 @@ class Pipeline:
             gap_seconds=self._gap,
             compute_shortfall=intake.inventory.compute_shortfall,
             maintenance=intake.maintenance(moment.wall),
+            log_events=news.log_events,
+            job=intake.workload.view,
         )
 
     def _make_snapshot(self, moment: Moment, view: View | None) -> Snapshot:
@@ -317,6 +321,8 @@ class Pipeline:
             unsaved=self.unsaved,
             awaits_save=self.awaits_save,
             maintenance_error=intake.maintenance_error,
+            job=intake.workload.view,
+            log_tallies=intake.workload.tallies,
         )
 
     def _port(

@@ -29,7 +29,7 @@ class SavedState(Struct, frozen=True, kw_only=True):
 
     ``seq`` is the last number given to an incident, ``written`` Unix seconds.
     ``ever_active`` holds the keys of ports that were once up; ``detectors``,
-    ``inventory`` and ``counters`` are what those parts saved of themselves.
+    ``inventory``, ``counters`` and ``logs`` are what those parts saved of themselves.
     """
 
     version: int = VERSION
@@ -42,6 +42,7 @@ class SavedState(Struct, frozen=True, kw_only=True):
     incidents: tuple[Incident, ...] = ()
     inventory: bytes = b""
     counters: bytes = b""
+    logs: bytes = b""
 
 
 def writable(items: Iterable[_Item]) -> tuple[_Item, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, starmap
 from math import inf, nextafter
 
@@ -47,6 +47,10 @@ class Entry:
         """Poll this target, which has the same name but may be known better."""
         self.target = target
         self.job = Job(self.source.name, target.name, _lane(self), target)
+
+    def carry(self, carried: object) -> None:
+        """Hand this over to the next poll."""
+        self.aim(replace(self.target, carried=carried))
 
     def runs_since(self, begun_before: float) -> bool:
         """Tell whether a poll is in flight that began by then."""
@@ -114,7 +118,8 @@ class Schedule:
         """Poll ``source`` on ``target`` from now on; a known entry is kept."""
         known = self._entries.get((source.name, target.name))
         if known is not None:
-            known.aim(target)
+            carried = known.target.carried
+            known.aim(target if carried is None else replace(target, carried=carried))
             return
         entry = Entry(source, target, period, now, next(self._tickets))
         self._entries[source.name, target.name] = entry

@@ -14,6 +14,10 @@ class Target:
 
     name: str = ""
     hca: Hca | None = None
+    carried: object = field(default=None, compare=False, repr=False)
+    """What the last poll of this source gave the next one; it is never changed."""
+    suspected: bool = False
+    """Whether a port of the device is under suspicion: look at it more closely."""
 
 
 @dataclass(frozen=True, slots=True)

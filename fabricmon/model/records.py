@@ -6,6 +6,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from fabricmon.catalogue import CounterSpec
+from fabricmon.model.logs import (
+    CollectiveRates,
+    GidTable,
+    HostPath,
+    JobList,
+    LogNews,
+)
 from fabricmon.model.ports import Absence, Hca, PortId
 from fabricmon.parse.words import PhysState, PortState, Rate
 
@@ -152,6 +159,16 @@ class ToolReport:
 
 
 @dataclass(frozen=True, slots=True)
+class BurstSample:
+    """Bytes of a port at one moment of a burst, by its own read time ``at``."""
+
+    port: PortId
+    at: float
+    received: int | None
+    transmitted: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ReadFailure:
     """A device, folder or tool that could not be read at all."""
 
@@ -175,4 +192,10 @@ Record: TypeAlias = (
     | MaintenancePlan
     | ToolReport
     | ReadFailure
+    | LogNews
+    | JobList
+    | GidTable
+    | HostPath
+    | CollectiveRates
+    | BurstSample
 )

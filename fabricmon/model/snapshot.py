@@ -16,7 +16,22 @@ from fabricmon.model.records import (
     ReadFailure,
     Reading,
 )
+from fabricmon.model.view import NO_JOB, Burst, JobView
 from fabricmon.model.words import Verdict
+from fabricmon.parse.log_event import LogSeverity
+
+
+@dataclass(frozen=True, slots=True)
+class LogTally:
+    """How many events of one kind and severity the logs had, and the last one's time.
+
+    ``last`` is Unix seconds of the arrival.
+    """
+
+    kind: str
+    severity: LogSeverity
+    events: int
+    last: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +85,6 @@ class Snapshot:
     unsaved: ReadFailure | None = None
     awaits_save: bool = False  # it was not saved yet, and is about to be
     maintenance_error: str | None = None  # what of the maintenance file is ignored
+    job: JobView = NO_JOB
+    log_tallies: tuple[LogTally, ...] = ()
+    bursts: tuple[Burst, ...] = ()

@@ -6,6 +6,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fabricmon.catalogue import CounterSpec, Signal
+from fabricmon.model.logs import (
+    NO_LOG_COUNTS,
+    CollectiveRate,
+    FollowedLog,
+    GidTable,
+    HostPath,
+    JobUse,
+    LogCounts,
+    NcclProcess,
+)
 from fabricmon.model.polls import Health
 from fabricmon.model.ports import Hca, PortId, PortInfo
 from fabricmon.model.records import (
@@ -19,6 +29,7 @@ from fabricmon.model.records import (
     ToolReport,
 )
 from fabricmon.model.words import Mark
+from fabricmon.parse.log_event import LogEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +120,47 @@ class Counters(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Burst:
+    """One direction of a port over a burst window; rates in bytes per second.
+
+    ``busy`` is the share of samples above a few percent of the line rate, ``p99`` and
+    ``mean`` are over the window, ``idle_gaps`` counts pauses within it.
+    """
+
+    port: PortId
+    direction: str  # received, transmitted
+    began: float
+    ended: float
+    samples: int
+    busy: float
+    p99: float
+    mean: float
+    idle_gaps: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """The collective libraries on the node, and what they need of it."""
+
+    processes: tuple[NcclProcess, ...] = ()
+    jobs: tuple[JobUse, ...] = ()
+    gids: tuple[GidTable, ...] = ()
+    host_path: HostPath | None = None
+    rates: tuple[CollectiveRate, ...] = ()
+    logs: tuple[FollowedLog, ...] = ()
+    counts: LogCounts = NO_LOG_COUNTS
+    problems: tuple[str, ...] = ()
+
+
+NO_JOB = JobView()
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """All that detectors judge by: the node now, and what is new since last time.
 
-    ``statuses``, ``netdevs``, ``events`` and ``moves`` hold each new sample once.
+    ``statuses``, ``netdevs``, ``events``, ``moves`` and ``log_events`` hold each new
+    sample once. ``bursts`` holds the newest complete window of each port and direction.
     """
 
     now: float
@@ -134,6 +182,9 @@ class View:
     gap_seconds: float | None = None  # the agent itself did not run for so long
     compute_shortfall: int = 0  # compute devices that the hardware profile has more
     maintenance: tuple[MaintenanceWindow, ...] = ()  # the windows in force
+    log_events: tuple[LogEvent, ...] = ()
+    job: JobView = NO_JOB
+    bursts: tuple[Burst, ...] = ()
 
     @property
     def onset_offset(self) -> float:

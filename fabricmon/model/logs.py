@@ -1,0 +1,189 @@
+"""What is known of the collective libraries on the node: logs, processes, jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fabricmon.model.ports import PortId
+from fabricmon.parse.log_event import LogEvent
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedLog:
+    """A log file and how far it was read; another ``serial`` is another file.
+
+    ``origin`` says how it was found: ``configured``, ``job`` (a drop file),
+    ``settings``, ``pods``, ``docker``, ``slurm``, ``process``.
+    """
+
+    path: str
+    serial: str
+    offset: int
+    size: int
+    origin: str
+    read_at: float
+    job: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogCounts:
+    """What was read of all logs since the agent started."""
+
+    bytes: int = 0
+    lines: int = 0
+    skipped_bytes: int = 0
+    skipped_lines: int = 0
+    rotations: int = 0
+    lost_files: int = 0
+    dropped_events: int = 0
+
+
+NO_LOG_COUNTS = LogCounts()
+
+
+@dataclass(frozen=True, slots=True)
+class LogNews:
+    """What one poll of the logs found.
+
+    ``cursors`` is what the next poll goes on from, opaque to all but its source;
+    ``saved`` is the part of it that survives a restart. ``problems`` are said once.
+    """
+
+    at: float
+    wall: float
+    events: tuple[LogEvent, ...]
+    logs: tuple[FollowedLog, ...]
+    counts: LogCounts
+    cursors: object = None
+    saved: bytes = b""
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LibrarySetting:
+    """A setting of NCCL, RCCL or aws-ofi-nccl and where it was found.
+
+    ``origin`` is ``environment``, ``job`` (a drop file), ``log`` or a file's path.
+    """
+
+    name: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class NcclProcess:
+    """A local process that uses a collective library, as far as it can be seen."""
+
+    pid: int
+    job: str | None = None
+    step: str | None = None
+    pod: str | None = None
+    namespace: str | None = None
+    rank: int | None = None
+    library: str | None = None
+    library_version: str | None = None
+    settings: tuple[LibrarySetting, ...] = ()
+    logs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JobUse:
+    """A job on this node; no ``rails`` means that they are not known.
+
+    ``source`` is ``slurm``, ``kubernetes`` or ``job`` (a drop file).
+    """
+
+    job: str
+    source: str
+    processes: int = 0
+    rails: tuple[int | str, ...] = ()
+    nodes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobList:
+    """The jobs and the processes of collective libraries on this node."""
+
+    at: float
+    processes: tuple[NcclProcess, ...] = ()
+    jobs: tuple[JobUse, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gid:
+    """One entry of a port's GID table; ``type`` is the kernel's word."""
+
+    index: int
+    gid: str
+    type: str
+    netdev: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GidTable:
+    """The GIDs of a port that are set."""
+
+    port: PortId
+    at: float
+    gids: tuple[Gid, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityUse:
+    """Data centre bridging of a network device; None where it cannot be read."""
+
+    netdev: str
+    pfc_enabled: tuple[int, ...] | None = None
+    ecn_enabled: tuple[int, ...] | None = None
+    dscp_to_priority: tuple[int, ...] | None = None  # 64 entries, by DSCP
+
+
+@dataclass(frozen=True, slots=True)
+class HostPath:
+    """What GPUDirect needs of the node; None where it cannot be read.
+
+    ``near_gpus`` names devices that share a PCIe switch with a GPU.
+    """
+
+    at: float
+    peer_memory: bool | None = None
+    dma_buf: bool | None = None
+    iommu_translates: bool | None = None
+    acs_redirects: bool | None = None
+    near_gpus: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    priorities: tuple[PriorityUse, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveRate:
+    """How one local rank fares in one collective of one size class.
+
+    ``comm`` is the communicator's hash; ``collective`` its name (or ``Send``,
+    ``Recv``); ``size_class`` a power of two such as ``64MiB``. Rates are medians of the
+    newest window, bytes per second and seconds.
+    """
+
+    comm: str
+    rank: int
+    collective: str
+    size_class: str
+    operations: int
+    bus_bandwidth: float | None
+    seconds: float | None
+    peer: int | None = None
+    ranks: int | None = None
+    nodes: int | None = None
+    job: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveRates:
+    """What the Inspector of NCCL has written, folded; ``cursors`` as in `LogNews`."""
+
+    at: float
+    rates: tuple[CollectiveRate, ...]
+    cursors: object = None
+    problems: tuple[str, ...] = ()

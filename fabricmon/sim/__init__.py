@@ -1,0 +1,1 @@
+"""A coupled model of jobs and links that breaks on purpose and writes traces."""

@@ -1,0 +1,145 @@
+"""What is known of the jobs of the node: their logs, processes, settings, rates. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from typing import TypeAlias, get_args
+
+from fabricmon.model import (
+    CollectiveRate,
+    CollectiveRates,
+    GidTable,
+    HostPath,
+    JobList,
+    JobView,
+    LogEvent,
+    LogNews,
+    LogSeverity,
+    LogTally,
+    PortId,
+)
+from fabricmon.model.view import NO_JOB
+
+MAX_EVENTS = 10_000
+"""Log events kept between two judgements; an error storm stops here."""
+
+MAX_TALLIES = 256
+"""Kinds of log events counted; operators add kinds, a bad table could add many."""
+
+
+AboutJobs: TypeAlias = LogNews | JobList | GidTable | HostPath | CollectiveRates
+"""Records that are kept here."""
+
+ABOUT_JOBS: tuple[type, ...] = get_args(AboutJobs)
+
+
+class Workload:
+    """Takes in what the sources of jobs find; the newest of each is what holds."""
+
+    def __init__(self) -> None:
+        """Start knowing nothing."""
+        self.view: JobView = NO_JOB
+        self.saved_logs = b""
+        self.layout = 0
+        self.dropped = 0
+        """Log events that came faster than they were judged."""
+        self._events: deque[LogEvent] = deque()
+        self._tallies: dict[tuple[str, LogSeverity], LogTally] = {}
+        self._gids: dict[PortId, GidTable] = {}
+        self._problems: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def tallies(self) -> tuple[LogTally, ...]:
+        """Events so far by kind and severity, in the order of their first."""
+        return tuple(self._tallies.values())
+
+    def take_events(self) -> tuple[LogEvent, ...]:
+        """Return the events that are new and forget that they were."""
+        events = tuple(self._events)
+        self._events.clear()
+        return events
+
+    def take(self, record: AboutJobs) -> object:
+        """Take in a record; return what its source's next poll goes on from, if any."""
+        match record:
+            case LogNews():
+                self._take_news(record)
+                return record.cursors
+            case CollectiveRates():
+                self._take_rates(record)
+                return record.cursors
+            case JobList():
+                self._take_jobs(record)
+            case GidTable():
+                self._take_gids(record)
+            case HostPath():
+                self._set(host_path=record)
+        return None
+
+    def _take_news(self, news: LogNews) -> None:
+        for event in news.events:
+            if len(self._events) == MAX_EVENTS:
+                self._events.popleft()
+                self.dropped += 1
+            self._events.append(event)
+            self._count(event, news.wall)
+        self.saved_logs = news.saved
+        counts = news.counts
+        if self.dropped:
+            counts = replace(counts, dropped_events=self.dropped)
+        self._set(logs=news.logs, counts=counts)
+        self._note("logs", news.problems)
+
+    def _take_jobs(self, found: JobList) -> None:
+        if found.jobs != self.view.jobs:
+            self.layout += 1
+        self._set(processes=found.processes, jobs=found.jobs)
+        self._note("jobs", found.problems)
+
+    def _take_gids(self, table: GidTable) -> None:
+        if self._gids.get(table.port) != table:
+            self._gids[table.port] = table
+            self._set(gids=tuple(self._gids.values()))
+
+    def _take_rates(self, rates: CollectiveRates) -> None:
+        if _series(rates.rates) != _series(self.view.rates):
+            self.layout += 1
+        self._set(rates=rates.rates)
+        self._note("inspector", rates.problems)
+
+    def forget(self, device: str) -> None:
+        """Forget the ports of a device that is gone."""
+        for port in [port for port in self._gids if port.device == device]:
+            del self._gids[port]
+        self._set(gids=tuple(self._gids.values()))
+
+    def inherit(self, previous: Workload) -> None:
+        """Go on with what was counted under another configuration."""
+        self._tallies = previous._tallies
+        self.dropped = previous.dropped
+
+    def _set(self, **found: object) -> None:
+        self.view = replace(self.view, **found)  # type: ignore[arg-type]
+
+    def _note(self, part: str, problems: tuple[str, ...]) -> None:
+        if self._problems.get(part, ()) != problems:
+            self._problems[part] = problems
+            every = tuple(item for kept in self._problems.values() for item in kept)
+            self._set(problems=every)
+
+    def _count(self, event: LogEvent, wall: float) -> None:
+        key = (event.kind, event.severity)
+        known = self._tallies.get(key)
+        if known is None:
+            if len(self._tallies) >= MAX_TALLIES:
+                return
+            known = LogTally(event.kind, event.severity, 0, wall)
+            self.layout += 1
+        number = known.events + max(event.count, 1)
+        self._tallies[key] = LogTally(event.kind, event.severity, number, wall)
+
+
+def _series(rates: tuple[CollectiveRate, ...]) -> list[tuple[object, ...]]:
+    """Return what tells the series of these rates apart."""
+    return [(r.comm, r.rank, r.collective, r.size_class, r.peer) for r in rates]
