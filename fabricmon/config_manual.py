@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from fabricmon import config as config_module
-from fabricmon.config import Config, Expectation, Profile
+from fabricmon.config import Config, Expectation, Profile, Section
 
 SCHEMA_ID = "fabricmon.config/1"
 
@@ -65,8 +65,10 @@ def _keys(struct: type[msgspec.Struct], prefix: str) -> list[Key]:
 
 @lru_cache(maxsize=1)
 def _documented() -> dict[str, dict[str, str]]:
-    tree = ast.parse(inspect.getsource(config_module))
-    classes = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    modules = {each.__module__ for each in (Config, *Section.__subclasses__())}
+    trees = (ast.parse(inspect.getsource(sys.modules[name])) for name in modules)
+    nodes = (node for tree in trees for node in tree.body)
+    classes = (node for node in nodes if isinstance(node, ast.ClassDef))
     return {node.name: _field_texts(node) for node in classes}
 
 
@@ -112,7 +114,7 @@ def _shown(default: Any) -> str:
 
 
 _INTRODUCTION = (
-    "Generated from `fabricmon/config.py`. Files are YAML, read in this order, key by",
+    "Generated from `fabricmon/config/`. Files are YAML, read in this order, key by",
     "key: `/etc/fabricmon/fabricmon.yaml`, then `conf.d/*.yaml` and `*.yml` beside it by name, then",
     "the environment (`FABRICMON_LISTEN__METRICS` sets `listen.metrics`).",
     "`fabricmon config show` says who set what.",

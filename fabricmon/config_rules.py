@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from fabricmon.config import Config
 from fabricmon.errors import ConfigError
 from fabricmon.kinds import BY_SLUG
+from fabricmon.parse.nccl_rules import RULES
+from fabricmon.parse.nccl_table import coarse_literals
+from fabricmon.parse.rule_pattern import row_fault
+
+_BUILT_IN_ROWS = frozenset(row.id for row in RULES)
 
 
 def check_rules(config: Config) -> None:
@@ -17,6 +22,7 @@ def check_rules(config: Config) -> None:
     _check_windows(config)
     _check_paths(config)
     _check_patterns(config)
+    _check_log_rules(config)
 
 
 def split_address(address: str, key: str) -> tuple[str, int]:
@@ -112,6 +118,33 @@ def _patterns(config: Config) -> Iterator[tuple[str, str]]:
     for place, each in expected:
         for pattern in each.ports:
             yield f"{place}.ports", pattern
+
+
+def _check_log_rules(config: Config) -> None:
+    """Refuse rows that could make the reading of logs slow or are never found."""
+    rows = config.logs.rules
+    if fault := row_fault(rows, _BUILT_IN_ROWS):
+        raise ConfigError(
+            fault.message,
+            key=f"logs.rules[{fault.number}].{fault.key}",
+            remedy=fault.remedy,
+        )
+    for number, row in enumerate(rows):
+        word = row.kind.replace("_", "")
+        if not (word.isascii() and word.isalnum() and word == word.lower()):
+            raise ConfigError(
+                f"row {row.id!r}: {row.kind!r} is no kind",
+                key=f"logs.rules[{number}].kind",
+                remedy="use lower case letters, digits and underscores",
+            )
+    if coarse_literals(row.anchor for row in rows) is None:
+        raise ConfigError(
+            "the anchors of the rows have too little in common: each costs time for"
+            " every line of every log",
+            key="logs.rules",
+            remedy="take anchors that hold one of the texts in docs/log-rules.md, or"
+            " share some text",
+        )
 
 
 def _check_windows(config: Config) -> None:

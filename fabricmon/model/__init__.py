@@ -13,6 +13,14 @@ from fabricmon.model.findings import (
     IncidentState,
     Subject,
 )
+from fabricmon.model.host_side import (
+    DeviceHealth,
+    HealthReporter,
+    HostSide,
+    KernelEvents,
+    KernelTally,
+    ModuleStatus,
+)
 from fabricmon.model.logs import (
     CollectiveRate,
     CollectiveRates,
@@ -21,6 +29,7 @@ from fabricmon.model.logs import (
     GidTable,
     HostPath,
     JobList,
+    JobTransport,
     JobUse,
     LibrarySetting,
     LogCounts,
@@ -34,6 +43,7 @@ from fabricmon.model.ports import (
     GroupedPlan,
     Hca,
     HcaPort,
+    PeerAddress,
     PortId,
     PortInfo,
     PortPlace,
@@ -58,7 +68,14 @@ from fabricmon.model.records import (
     Record,
     ToolReport,
 )
-from fabricmon.model.snapshot import LogTally, PortSnapshot, Snapshot
+from fabricmon.model.snapshot import (
+    JobFacts,
+    LogTally,
+    OutageBudget,
+    PeerVotes,
+    PortSnapshot,
+    Snapshot,
+)
 from fabricmon.model.view import (
     Burst,
     Counters,
@@ -71,6 +88,7 @@ from fabricmon.model.view import (
     View,
 )
 from fabricmon.model.words import Action, Mark, Part, Role, Severity, Verdict
+from fabricmon.parse.kernel_event import KernelEvent, KernelKind
 from fabricmon.parse.log_event import LogEvent, LogField, LogLine, LogSeverity
 
 __all__ = [
@@ -86,6 +104,7 @@ __all__ = [
     "CollectiveRates",
     "Counters",
     "Delta",
+    "DeviceHealth",
     "DeviceList",
     "ErrnoCount",
     "Evidence",
@@ -97,13 +116,21 @@ __all__ = [
     "Hca",
     "HcaPort",
     "Health",
+    "HealthReporter",
     "HostPath",
+    "HostSide",
     "Incident",
     "IncidentState",
     "Job",
+    "JobFacts",
     "JobList",
+    "JobTransport",
     "JobUse",
     "JobView",
+    "KernelEvent",
+    "KernelEvents",
+    "KernelKind",
+    "KernelTally",
     "LibrarySetting",
     "LinkEvent",
     "LinkStatus",
@@ -118,14 +145,18 @@ __all__ = [
     "MaintenanceWindow",
     "Mark",
     "MissingDevice",
+    "ModuleStatus",
     "Move",
     "NcclProcess",
     "NetdevStatus",
+    "OutageBudget",
     "OutageSummary",
     "Outcome",
     "Part",
     "PciLink",
     "PciStatus",
+    "PeerAddress",
+    "PeerVotes",
     "PortId",
     "PortInfo",
     "PortPlace",

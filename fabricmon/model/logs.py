@@ -13,7 +13,8 @@ class FollowedLog:
     """A log file and how far it was read; another ``serial`` is another file.
 
     ``origin`` says how it was found: ``configured``, ``job`` (a drop file),
-    ``settings``, ``pods``, ``docker``, ``slurm``, ``process``.
+    ``settings``, ``pods``, ``docker``, ``slurm``, ``process``. ``read_at`` is when it
+    was last read to its end, monotonic seconds.
     """
 
     path: str
@@ -36,6 +37,7 @@ class LogCounts:
     rotations: int = 0
     lost_files: int = 0
     dropped_events: int = 0
+    left_out: int = 0  # files beyond `logs.max_files`, now
 
 
 NO_LOG_COUNTS = LogCounts()
@@ -58,6 +60,11 @@ class LogNews:
     saved: bytes = b""
     problems: tuple[str, ...] = ()
 
+    @property
+    def tells(self) -> bool:
+        """Whether there is any log, or something in the way of one."""
+        return bool(self.logs or self.events or self.problems)
+
 
 @dataclass(frozen=True, slots=True)
 class LibrarySetting:
@@ -73,7 +80,11 @@ class LibrarySetting:
 
 @dataclass(frozen=True, slots=True)
 class NcclProcess:
-    """A local process that uses a collective library, as far as it can be seen."""
+    """A local process that uses a collective library, as far as it can be seen.
+
+    ``contained`` ones have a file system or process numbers of their own: a container,
+    perhaps with a network of its own.
+    """
 
     pid: int
     job: str | None = None
@@ -85,13 +96,16 @@ class NcclProcess:
     library_version: str | None = None
     settings: tuple[LibrarySetting, ...] = ()
     logs: tuple[str, ...] = ()
+    contained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class JobUse:
     """A job on this node; no ``rails`` means that they are not known.
 
-    ``source`` is ``slurm``, ``kubernetes`` or ``job`` (a drop file).
+    ``source`` is ``slurm``, ``kubernetes``, ``job`` (a drop file) or ``log``.
+    ``devices`` are what it was given or uses: RDMA devices, with or without port, or
+    PCI addresses.
     """
 
     job: str
@@ -99,6 +113,18 @@ class JobUse:
     processes: int = 0
     rails: tuple[int | str, ...] = ()
     nodes: int | None = None
+    devices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JobTransport:
+    """What carries the data of a job between nodes, as its log says.
+
+    ``transport`` is ``ib``, ``socket``, ``ofi`` or ``other``.
+    """
+
+    job: str
+    transport: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +135,11 @@ class JobList:
     processes: tuple[NcclProcess, ...] = ()
     jobs: tuple[JobUse, ...] = ()
     problems: tuple[str, ...] = ()
+
+    @property
+    def tells(self) -> bool:
+        """Whether there is any job or process, or something in the way of one."""
+        return bool(self.processes or self.jobs or self.problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,19 +163,25 @@ class GidTable:
 
 @dataclass(frozen=True, slots=True)
 class PriorityUse:
-    """Data centre bridging of a network device; None where it cannot be read."""
+    """Data centre bridging of a network device; None where it cannot be read.
+
+    ``traffic_class`` is what the driver puts in place of the application's.
+    """
 
     netdev: str
     pfc_enabled: tuple[int, ...] | None = None
     ecn_enabled: tuple[int, ...] | None = None
     dscp_to_priority: tuple[int, ...] | None = None  # 64 entries, by DSCP
+    traffic_class: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HostPath:
     """What GPUDirect needs of the node; None where it cannot be read.
 
-    ``near_gpus`` names devices that share a PCIe switch with a GPU.
+    ``devices`` names the RDMA devices that were looked at (one that came or got its
+    name later is not among them), ``near_gpus`` those of them that share a PCIe switch
+    with a GPU; ``interfaces_up`` those of ``interfaces`` that can carry packets.
     """
 
     at: float
@@ -155,6 +192,8 @@ class HostPath:
     near_gpus: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()
     priorities: tuple[PriorityUse, ...] = ()
+    interfaces_up: tuple[str, ...] = ()
+    devices: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +226,8 @@ class CollectiveRates:
     rates: tuple[CollectiveRate, ...]
     cursors: object = None
     problems: tuple[str, ...] = ()
+
+    @property
+    def tells(self) -> bool:
+        """Whether there is any rate, or something in the way of one."""
+        return bool(self.rates or self.problems)

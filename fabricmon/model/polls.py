@@ -16,8 +16,6 @@ class Target:
     hca: Hca | None = None
     carried: object = field(default=None, compare=False, repr=False)
     """What the last poll of this source gave the next one; it is never changed."""
-    suspected: bool = False
-    """Whether a port of the device is under suspicion: look at it more closely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +64,5 @@ class Health:
     in_flight_since: float | None
     errors: tuple[ErrnoCount, ...] = ()
     quarantined: str | None = None
+    lane: str = ""
+    found: bool = True  # False where no poll has ever found anything to tell

@@ -149,8 +149,17 @@ class PortPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class PeerAddress:
+    """An out-of-band address and the node that has it."""
+
+    address: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class Topology:
     """The places of one node's ports; configuration wins over it, inference loses."""
 
     rack: str | None = None
     ports: tuple[PortPlace, ...] = ()
+    peers: tuple[PeerAddress, ...] = ()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from fabricmon.catalogue import CounterSpec
+from fabricmon.model.host_side import DeviceHealth, KernelEvents, ModuleStatus
 from fabricmon.model.logs import (
     CollectiveRates,
     GidTable,
@@ -198,4 +199,7 @@ Record: TypeAlias = (
     | HostPath
     | CollectiveRates
     | BurstSample
+    | KernelEvents
+    | ModuleStatus
+    | DeviceHealth
 )

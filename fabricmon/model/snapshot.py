@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fabricmon.model.findings import Blindness, Incident
+from fabricmon.model.host_side import NO_HOST_SIDE, HostSide
 from fabricmon.model.polls import Health
 from fabricmon.model.ports import Hca, PortInfo
 from fabricmon.model.records import (
@@ -35,6 +36,34 @@ class LogTally:
 
 
 @dataclass(frozen=True, slots=True)
+class OutageBudget:
+    """How long an outage of the fabric a job survives by its own settings."""
+
+    job: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PeerVotes:
+    """How many observers here name a peer, and since when (Unix seconds)."""
+
+    peer: str
+    votes: int
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    """What the logs tell of jobs and peers."""
+
+    budgets: tuple[OutageBudget, ...] = ()
+    votes: tuple[PeerVotes, ...] = ()
+
+
+NO_FACTS = JobFacts()
+
+
+@dataclass(frozen=True, slots=True)
 class PortSnapshot:
     """One port as it stands: what is exported, shown and asked for."""
 
@@ -53,6 +82,7 @@ class PortSnapshot:
     errors_per_hour: float | None
     traffic_received: tuple[float, ...] = ()  # bytes per second, oldest first
     traffic_transmitted: tuple[float, ...] = ()
+    pause_onset: float | None = None  # Unix seconds; it holds the network up since
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,4 +117,6 @@ class Snapshot:
     maintenance_error: str | None = None  # what of the maintenance file is ignored
     job: JobView = NO_JOB
     log_tallies: tuple[LogTally, ...] = ()
+    job_facts: JobFacts = NO_FACTS
     bursts: tuple[Burst, ...] = ()
+    host_side: HostSide = NO_HOST_SIDE

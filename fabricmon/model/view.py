@@ -6,18 +6,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fabricmon.catalogue import CounterSpec, Signal
+from fabricmon.model.host_side import NO_HOST_SIDE, HostSide
 from fabricmon.model.logs import (
     NO_LOG_COUNTS,
     CollectiveRate,
     FollowedLog,
     GidTable,
     HostPath,
+    JobTransport,
     JobUse,
     LogCounts,
     NcclProcess,
 )
 from fabricmon.model.polls import Health
-from fabricmon.model.ports import Hca, PortId, PortInfo
+from fabricmon.model.ports import Hca, PeerAddress, PortId, PortInfo
 from fabricmon.model.records import (
     BootInfo,
     LinkEvent,
@@ -29,6 +31,7 @@ from fabricmon.model.records import (
     ToolReport,
 )
 from fabricmon.model.words import Mark
+from fabricmon.parse.kernel_event import KernelEvent
 from fabricmon.parse.log_event import LogEvent
 
 
@@ -150,6 +153,7 @@ class JobView:
     logs: tuple[FollowedLog, ...] = ()
     counts: LogCounts = NO_LOG_COUNTS
     problems: tuple[str, ...] = ()
+    transports: tuple[JobTransport, ...] = ()
 
 
 NO_JOB = JobView()
@@ -185,6 +189,13 @@ class View:
     log_events: tuple[LogEvent, ...] = ()
     job: JobView = NO_JOB
     bursts: tuple[Burst, ...] = ()
+    peers: tuple[PeerAddress, ...] = ()
+    kernel_events: tuple[KernelEvent, ...] = ()  # each once
+    host_side: HostSide = NO_HOST_SIDE
+
+    def peer_name(self, address: str) -> str:
+        """Return the node that has an address, the address itself if none is known."""
+        return next((p.node for p in self.peers if p.address == address), address)
 
     @property
     def onset_offset(self) -> float:
