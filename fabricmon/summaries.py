@@ -18,6 +18,12 @@ def span(seconds: float) -> str:
 
 
 def one_line(text: str) -> str:
-    """Cut a summary to the length that sinks accept."""
+    """Cut a summary to the length that sinks accept.
+
+    A name in it may come from a log: what a terminal would obey, also to turn the
+    direction of text, is shown as a question mark.
+    """
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else "?" for c in text)
     short = text[: SUMMARY_LENGTH - 1].rstrip() + "…"
     return text if len(text) <= SUMMARY_LENGTH else short

@@ -47,8 +47,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("maintenance", "say that a port or the node is being worked on"),
     Command("record", "write what this node shows over time to a trace"),
     Command("replay", "run recorded traces through the agent and write its findings"),
+    Command("simulate", "make traces of a fleet that breaks on purpose"),
+    Command("score", "say how right the findings of a simulated fleet are"),
     Command("config", "check, show or describe the configuration"),
     Command("explain", "say what a kind of finding means and what decides it"),
+    Command("logs", "say who failed first in the NCCL logs of a dead job"),
     Command("parse", "read the output of ibstat and other tools"),
 )
 

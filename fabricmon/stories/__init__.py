@@ -1,0 +1,1 @@
+"""What logs of collective libraries tell: who failed first, and what only follows. Pure."""
