@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from fabricmon.bursts import SOURCE as BURST
+from fabricmon.bursts import Bursts
 from fabricmon.catalogue import FaultClass, Group, Signal
 from fabricmon.config import Config
+from fabricmon.hardware import ABOUT_HOST, AboutHost, Hardware
 from fabricmon.inventory import Inventory
 from fabricmon.model import (
     Absence,
@@ -17,10 +20,10 @@ from fabricmon.model import (
     BootInfo,
     DeviceList,
     Hca,
-    Job,
     LinkEvent,
     LinkStatus,
     LogEvent,
+    LogNews,
     MaintenancePlan,
     MaintenanceWindow,
     Move,
@@ -36,9 +39,9 @@ from fabricmon.model import (
     ToolReport,
 )
 from fabricmon.observed import ObservedPorts
+from fabricmon.outcomes import REPLACED, failures_of
 from fabricmon.pacing import Pacing
 from fabricmon.port_key import port_key
-from fabricmon.quarantine import common_failure
 from fabricmon.schedule import Entry, Schedule
 from fabricmon.sources.protocol import Lane, Scope, Source
 from fabricmon.window import Window
@@ -47,8 +50,7 @@ from fabricmon.workload import ABOUT_JOBS, AboutJobs, Workload
 REMEMBER_OUTAGES = frozenset({Signal.LINK_DOWN, Signal.CARRIER_DOWN})
 """Counters that remember an outage shorter than a poll."""
 
-REPLACED = "ESTALE"
-"""What the host answers, once, where a name leads to another device than before."""
+STATE = "state"  # its samples count only when they differ from the one before
 
 MAX_NEWS = 10_000
 """Samples kept between two judgements; a storm of link events stops here."""
@@ -79,6 +81,8 @@ class Intake:
         self.observed = ObservedPorts()
         self.inventory = Inventory(config)
         self.workload = Workload()
+        self.hardware = Hardware()
+        self.bursts = Bursts(config, schedule, self.inventory, self.observed)
         self._pacing = Pacing(config, schedule, self.window, self.observed)
         self.boot: BootInfo | None = None
         self.class_error: str | None = None
@@ -107,12 +111,14 @@ class Intake:
             ToolReport: self._take_report,
             ReadFailure: self._skip,
             **dict.fromkeys(ABOUT_JOBS, self._take_workload),
+            **dict.fromkeys(ABOUT_HOST, self._take_hardware),
         }
 
     @property
     def layout(self) -> int:
         """A number that changes when the set of values or an identity does."""
-        return self._changes + self.inventory.layout + self.workload.layout
+        told = self.workload.layout + self.bursts.layout + self.hardware.layout
+        return self._changes + self.inventory.layout + told
 
     def start(self, now: float) -> None:
         """Schedule what is polled once for the whole node."""
@@ -120,23 +126,16 @@ class Intake:
             if source.scope is Scope.NODE:
                 self._schedule.add(source, Target(), self._period(source), now)
 
-    def feed(self, outcome: Outcome) -> None:
-        """Take in what became of one poll."""
-        failures: tuple[ReadFailure, ...] = ()
-        readings: list[Reading] = []
-        for record in outcome.records:
-            if isinstance(record, Reading):
-                readings.append(record)
-            elif isinstance(record, ReadFailure):
-                failures = (*failures, record)
-        answered = len(outcome.records) - len(failures)
-        if readings and readings[0].absent:
-            whole = tuple(_whole_failure(outcome.job, readings))
-            failures, answered = (*failures, *whole), answered if not whole else 0
+    def feed(self, outcome: Outcome) -> bool:
+        """Take in what became of one poll; tell whether there is something to judge."""
+        if outcome.job.source == BURST and outcome.error is None:
+            return self._feed_burst(outcome)
+        readings = [each for each in outcome.records if isinstance(each, Reading)]
+        failures, answered = failures_of(outcome, readings)
         failed = outcome.error is not None or (bool(failures) and not answered)
         entry = self._schedule.settle(outcome, failed=failed)
         if entry is None:
-            return
+            return False
         self._now = outcome.ended
         if failures or failed or self._failures:
             self._note_failures(entry, outcome, failures)
@@ -144,8 +143,17 @@ class Intake:
             self._pacing.back_off(entry, self._now)
         if readings and self._pacing.spare(entry, readings, self._now):
             self._changes += 1
+        changes = self._changes
         for record in outcome.records:
             self._take[type(record)](record, entry)
+        if entry.source.name == STATE and outcome.error is None:
+            return self._changes != changes  # read every second where nobody tells
+        return bool(outcome.records) or outcome.error is not None
+
+    def _feed_burst(self, outcome: Outcome) -> bool:
+        """Take in a sample; it is dear to judge at each one, so only windows count."""
+        entry = self._schedule.settle(outcome, failed=False)
+        return entry is not None and self.bursts.take(entry, outcome)
 
     def resume_logs(self, saved: bytes) -> None:
         """Go on reading logs where an earlier agent ended."""
@@ -163,10 +171,16 @@ class Intake:
         self.boot = previous.boot
         self._pacing.inherit(previous._pacing)
         self.workload.inherit(previous.workload)
+        self.hardware.inherit(previous.hardware)
         self._saved_counters = b""
+
+    def is_restless(self, now: float) -> bool:
+        """Tell whether the link of any device changed lately."""
+        return self._pacing.is_restless(now)
 
     def take_news(self) -> News:
         """Return what is new and forget that it was."""
+        self.workload.place(self.inventory.ports())
         news = News(
             tuple(self._statuses),
             tuple(self._netdevs),
@@ -321,7 +335,9 @@ class Intake:
         self.observed.forget(device)
         self.window.forget(device)
         self._pacing.forget(device)
+        self.bursts.forget(device)
         self.workload.forget(device)
+        self.hardware.forget(device)
         for key in [key for key in self._failures if key.endswith(f" {device}")]:
             del self._failures[key]
 
@@ -370,21 +386,16 @@ class Intake:
         carried = self.workload.take(record)
         if carried is not None:
             entry.carry(carried)
+        if isinstance(record, LogNews):  # with nothing to follow, only search
+            period = self._period(entry.source)
+            if not record.logs:
+                period = max(period, self._config.logs.discovery_seconds)
+            self._schedule.set_period(entry, period, self._now)
+
+    def _take_hardware(self, record: AboutHost, entry: Entry) -> None:
+        carried = self.hardware.take(record)
+        if carried is not None:
+            entry.carry(carried)
 
     def _skip(self, _record: ReadFailure, _entry: Entry) -> None:
         """Failures were noted with the outcome."""
-
-
-def _whole_failure(job: Job, readings: Sequence[Reading]) -> Iterator[ReadFailure]:
-    """Say that every file of a source fails alike: nothing of it can be seen."""
-    reason = common_failure(readings)
-    if reason in {None, REPLACED}:  # a device that was replaced is read anew at once
-        return
-    if Absence(job.source, reason).is_errno:
-        yield ReadFailure(
-            device=job.unit,
-            port=None,
-            file=job.source,
-            errno=reason,
-            message=f"every {job.source} file fails",
-        )

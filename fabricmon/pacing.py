@@ -83,6 +83,10 @@ class Pacing:
         self._schedule.hasten("link_detail", device, now)
         self.pace_state(device, now)
 
+    def is_restless(self, now: float) -> bool:
+        """Tell whether any device is watched closely."""
+        return any(until > now for until in self._unstable_until.values())
+
     def look_again(self, device: str, at: float) -> None:
         """Read the details of a link that changed once more: two samples must agree."""
         if self._is_unstable(device, at):

@@ -11,13 +11,27 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count, starmap
-from math import inf, nextafter
+from math import floor, inf, nextafter
 
-from fabricmon.model import ErrnoCount, Health, Job, Outcome, ReadFailure, Target
+from fabricmon.model import (
+    CollectiveRates,
+    ErrnoCount,
+    Health,
+    Job,
+    JobList,
+    LogNews,
+    Outcome,
+    ReadFailure,
+    Record,
+    Target,
+)
 from fabricmon.sources.protocol import Lane, Source
 
 MAX_ERRNOS = 16
 """Different error names counted per source and target; the rest is ``other``."""
+
+_MAY_BE_VOID = (LogNews, JobList, CollectiveRates)
+_SLACK = 1e-6  # of a period
 
 
 @dataclass(slots=True)
@@ -35,6 +49,7 @@ class Entry:
     duration: float = 0
     failed: bool = False
     settled: bool = False
+    found: bool = False
     quarantined: str | None = None
     errors: Counter[str] = field(default_factory=Counter)
     health: Health | None = None
@@ -72,6 +87,8 @@ class Entry:
                 in_flight_since=self.in_flight_since,
                 errors=counted,
                 quarantined=self.quarantined,
+                lane=self.source.lane.value,
+                found=self.found,
             )
         return self.health
 
@@ -86,6 +103,11 @@ class Entry:
 def _lane(entry: Entry) -> str:
     lane = entry.source.lane
     return f"device:{entry.target.name}" if lane is Lane.DEVICE else lane.value
+
+
+def _tells(record: Record) -> bool:
+    """Tell whether a record is more than that there is nothing."""
+    return not isinstance(record, _MAY_BE_VOID) or record.tells
 
 
 def _hanging(entry: Entry) -> ReadFailure:
@@ -144,7 +166,7 @@ class Schedule:
                 entry.in_flight_since = now
                 entry.health = None
                 taken.append(entry)
-            self._push(entry, self._next_on_grid(entry.period, now))
+            self._push(entry, self.next_on_grid(entry.period, now))
             self._drop_stale()
         return taken
 
@@ -158,6 +180,7 @@ class Schedule:
         entry.health = None
         entry.duration = outcome.ended - outcome.started
         entry.failed = failed
+        entry.found = entry.found or any(map(_tells, outcome.records))
         if not failed:
             entry.last_success = outcome.ended
         return entry
@@ -230,8 +253,10 @@ class Schedule:
         entry.ticket = next(self._tickets)
         heapq.heappush(self._heap, (due, entry.ticket, entry))
 
-    def _next_on_grid(self, period: float, now: float) -> float:
-        steps = (now - self._origin) // period + 1
+    def next_on_grid(self, period: float, now: float) -> float:
+        """Return the next moment after ``now`` at which polls of a period fall due."""
+        # A moment on the grid is often a little before it in floating point.
+        steps = floor((now - self._origin) / period + _SLACK) + 1
         due = self._origin + steps * period
         # A period shorter than a step of floating-point time would be due for ever.
         return due if due > now else max(due + period, nextafter(now, inf))

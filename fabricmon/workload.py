@@ -6,18 +6,21 @@ from collections import deque
 from dataclasses import replace
 from typing import TypeAlias, get_args
 
+from fabricmon.job_hearsay import Hearsay, with_rails
 from fabricmon.model import (
     CollectiveRate,
     CollectiveRates,
     GidTable,
     HostPath,
     JobList,
+    JobUse,
     JobView,
     LogEvent,
     LogNews,
     LogSeverity,
     LogTally,
     PortId,
+    PortInfo,
 )
 from fabricmon.model.view import NO_JOB
 
@@ -48,6 +51,9 @@ class Workload:
         self._tallies: dict[tuple[str, LogSeverity], LogTally] = {}
         self._gids: dict[PortId, GidTable] = {}
         self._problems: dict[str, tuple[str, ...]] = {}
+        self._hearsay = Hearsay()
+        self._listed: tuple[JobUse, ...] = ()
+        self._ports: tuple[PortInfo, ...] = ()
 
     @property
     def tallies(self) -> tuple[LogTally, ...]:
@@ -84,18 +90,38 @@ class Workload:
                 self.dropped += 1
             self._events.append(event)
             self._count(event, news.wall)
+            self._hearsay.take(event, news.at)
         self.saved_logs = news.saved
         counts = news.counts
         if self.dropped:
             counts = replace(counts, dropped_events=self.dropped)
+        if bool(news.logs) != bool(self.view.logs):
+            self.layout += 1
         self._set(logs=news.logs, counts=counts)
         self._note("logs", news.problems)
+        if news.events:
+            self._tell_jobs()
 
     def _take_jobs(self, found: JobList) -> None:
-        if found.jobs != self.view.jobs:
-            self.layout += 1
-        self._set(processes=found.processes, jobs=found.jobs)
+        self._listed = found.jobs
+        self._hearsay.forget(found.jobs, found.at)
+        self._set(processes=found.processes)
         self._note("jobs", found.problems)
+        self._tell_jobs()
+
+    def place(self, ports: tuple[PortInfo, ...]) -> None:
+        """Take over which ports there are, and which rails they are."""
+        if ports is not self._ports:
+            self._ports = ports
+            self._tell_jobs()
+
+    def _tell_jobs(self) -> None:
+        """Put together what lists, logs and ports say of the jobs."""
+        uses = with_rails(self._hearsay.add_to(self._listed), self._ports)
+        transports = self._hearsay.transports()
+        if uses != self.view.jobs or transports != self.view.transports:
+            self.layout += 1
+            self._set(jobs=uses, transports=transports)
 
     def _take_gids(self, table: GidTable) -> None:
         if self._gids.get(table.port) != table:
@@ -117,6 +143,7 @@ class Workload:
     def inherit(self, previous: Workload) -> None:
         """Go on with what was counted under another configuration."""
         self._tallies = previous._tallies
+        self._hearsay = previous._hearsay
         self.dropped = previous.dropped
 
     def _set(self, **found: object) -> None:

@@ -4,8 +4,18 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from fabricmon.host.protocol import CommandOutput, ReadError, Statistic
-from fabricmon.model import LinkEvent
+from fabricmon.host.log_patterns import find_logs
+from fabricmon.host.protocol import (
+    CommandOutput,
+    KernelLine,
+    LogFile,
+    LogListing,
+    ProcessListing,
+    ReadError,
+    Statistic,
+)
+from fabricmon.host.trace import Module
+from fabricmon.model import HealthReporter, LinkEvent, PriorityUse
 from tests.manifest import entries
 
 _ABSENT = ReadError("ENOENT")
@@ -24,7 +34,17 @@ class FakeHost:
         self.listed: Counter[str] = Counter()
         self.netdev_statistics: dict[str, dict[str, int] | ReadError] = {}
         self.events: list[LinkEvent] = []
+        self.bridges: dict[str, PriorityUse] = {}
+        self.kernel_lines: list[KernelLine] | ReadError = []
+        self.modules: dict[str, Module] = {}
+        self.reporters: dict[str, tuple[HealthReporter, ...]] = {}
         self.commands: dict[str, CommandOutput | ReadError] = {}
+        self.sights: ProcessListing | ReadError = ProcessListing(())
+        self.kubelet: bytes | ReadError = _ABSENT
+        self.log_reads: Counter[str] = Counter()
+        self._logs: dict[str, list[bytes]] = {}  # open ones, by serial
+        self._serials: dict[str, str] = {}
+        self._written: dict[str, float] = {}
         self._files: dict[str, bytes | ReadError] = {}
         self._links: dict[str, str] = {}
         self._folders: set[str] = set()
@@ -149,6 +169,95 @@ class FakeHost:
     def command(self, name: str, seconds: float) -> CommandOutput | ReadError:
         """Return what the test lets a tool print."""
         return self.commands.get(name, _ABSENT)
+
+    def bridging(self, netdev: str, firmware_reads: int = 0) -> PriorityUse | None:
+        """Return the bridging that the test set."""
+        self._reads += firmware_reads
+        return self.bridges.get(netdev)
+
+    def kernel_log(self) -> tuple[KernelLine, ...] | ReadError:
+        """Return the lines that the test added, once, or why there are none."""
+        if isinstance(self.kernel_lines, ReadError):
+            return self.kernel_lines
+        lines, self.kernel_lines = tuple(self.kernel_lines), []
+        return lines
+
+    def module(self, port: str) -> Module | None:
+        """Return the transceiver that the test set."""
+        return self.modules.get(port)
+
+    def devlink(self, address: str) -> tuple[HealthReporter, ...]:
+        """Return the health reporters that the test set."""
+        return self.reporters.get(address, ())
+
+    # Logs and processes
+
+    def append(self, path: str, content: bytes | str) -> None:
+        """Let a log file grow; it is made where it is not."""
+        raw = content.encode() if isinstance(content, str) else content
+        serial = self._serials.setdefault(path, str(len(self._serials) + 1))
+        self._content(serial, path)[0] += raw
+        self.put(path, self._content(serial, path)[0])
+        self._written[path] = self.wall()
+
+    def truncate(self, path: str) -> None:
+        """Cut a log file to nothing."""
+        self._content(self._serials[path], path)[0] = b""
+        self.put(path, b"")
+
+    def rotate(self, path: str, new: str) -> None:
+        """Rename a log file."""
+        self.put(new, self._content(self._serials[path], path)[0])
+        self._serials[new] = self._serials.pop(path)
+        self._serials[f"gone {new}"] = ""  # so that no number comes twice
+        self._written[new] = self._written.pop(path)
+        self.remove(path)
+
+    def _content(self, serial: str, path: str) -> list[bytes]:
+        held = self._files.get(path, b"")
+        fresh = held if isinstance(held, bytes) else b""
+        return self._logs.setdefault(serial, [fresh])
+
+    def known_logs(self) -> tuple[LogFile, ...]:
+        """Return none: this node is asked like a live one."""
+        return ()
+
+    def find_logs(self, pattern: str, limit: int) -> LogListing:
+        """Return files that match a pattern."""
+        return find_logs(pattern, limit, self.names, self._look)
+
+    def log_files(self, paths: Sequence[str]) -> list[LogFile | ReadError]:
+        """Return what these files are."""
+        return [self._look(path) for path in paths]
+
+    def read_log(
+        self, path: str, serial: str, offset: int, size: int
+    ) -> bytes | ReadError:
+        """Read on in a log, by its serial wherever it is."""
+        self.log_reads[path] += 1
+        found = self._files.get(path)
+        if isinstance(found, ReadError):
+            return found
+        if serial in self._logs:
+            return self._logs[serial][0][offset : offset + size]
+        return _ABSENT if found is None else found[offset : offset + size]
+
+    def processes(self, *, fresh: bool = True) -> ProcessListing | ReadError:
+        """Return the processes that the test set."""
+        return self.sights
+
+    def pod_resources(self, socket: str) -> bytes | ReadError:
+        """Return the kubelet's answer that the test set."""
+        return self.kubelet
+
+    def _look(self, path: str) -> LogFile | ReadError:
+        found = self._files.get(path)
+        if found is None:
+            return ReadError("EINVAL") if self._is_folder(path) else _ABSENT
+        serial = self._serials.get(path, path)
+        held = self._logs.get(serial, [b""])[0]
+        size = len(held if isinstance(found, ReadError) else found)
+        return LogFile(path, serial, size, self._written.get(path, self.wall()))
 
     # Paths
 

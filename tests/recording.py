@@ -4,13 +4,24 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from fabricmon.host.bridging_trace import from_trace
 from fabricmon.host.node import Node
-from fabricmon.host.protocol import CommandOutput, Host, ReadError, Statistic
+from fabricmon.host.node_processes import node_processes
+from fabricmon.host.protocol import (
+    CommandOutput,
+    Host,
+    KernelLine,
+    LogFile,
+    LogListing,
+    ProcessListing,
+    ReadError,
+    Statistic,
+)
 from fabricmon.host.record import RecordingHost
 from fabricmon.host.replay import ReplayHost
-from fabricmon.host.trace import TraceRecord
+from fabricmon.host.trace import Module, TraceRecord
 from fabricmon.host.trace_read import TraceReader
-from fabricmon.model import LinkEvent
+from fabricmon.model import HealthReporter, LinkEvent, PriorityUse
 from tests.traces import START
 
 
@@ -25,6 +36,7 @@ class FakeNode:
         self.step = 0.0
         self.events: tuple[LinkEvent, ...] = ()
         self.outputs: dict[str, CommandOutput | ReadError] = {}
+        self.kernel_error: ReadError | None = None
         self.node = Node("b1")
         for each in records:
             self.change(each)
@@ -75,6 +87,49 @@ class FakeNode:
         """Events that the test put there, once."""
         events, self.events = self.events, ()
         return events
+
+    def bridging(self, netdev: str, firmware_reads: int = 0) -> PriorityUse | None:
+        """Data centre bridging of a network device."""
+        self.firmware_reads += firmware_reads
+        return from_trace(netdev, self.node.bridging(netdev))
+
+    def kernel_log(self) -> tuple[KernelLine, ...] | ReadError:
+        """Lines of the kernel's log, unless the test lets it fail."""
+        return self.kernel_error or self.node.kernel_log()
+
+    def module(self, port: str) -> Module | None:
+        """Transceiver of a port."""
+        return self.node.module(port)
+
+    def devlink(self, address: str) -> tuple[HealthReporter, ...]:
+        """Health reporters of a PCI device."""
+        return self.node.reporters(address)
+
+    def known_logs(self) -> tuple[LogFile, ...]:
+        """Files that were appended to."""
+        return self.node.logs.known(START)
+
+    def find_logs(self, pattern: str, limit: int) -> LogListing:
+        """Files that match a pattern."""
+        return self.node.logs.find(pattern, limit, START)
+
+    def log_files(self, paths: Sequence[str]) -> list[LogFile | ReadError]:
+        """What log files are."""
+        return [self.node.logs.look(path, START) for path in paths]
+
+    def read_log(
+        self, path: str, serial: str, offset: int, size: int
+    ) -> bytes | ReadError:
+        """Read on in a log file."""
+        return self.node.logs.read(path, serial, offset, size)
+
+    def processes(self, *, fresh: bool = True) -> ProcessListing | ReadError:
+        """Processes whose files there are."""
+        return node_processes(self.node.tree, self.now)
+
+    def pod_resources(self, socket: str) -> bytes | ReadError:
+        """The kubelet's answer, as the content of its socket."""
+        return self.node.tree.read(socket, self.now)
 
     def command(self, name: str, seconds: float) -> CommandOutput | ReadError:
         """Output that the test put there; takes two seconds."""

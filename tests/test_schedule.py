@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isclose
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -380,3 +380,12 @@ class Polling(RuleBasedStateMachine):
 
 TestPolling = Polling.TestCase
 TestPolling.settings = settings(max_examples=60, stateful_step_count=40)
+
+
+@given(st.integers(1, 10**6), st.sampled_from([0.05, 0.1, 0.2, 0.3, 0.7]))
+def test_a_moment_on_the_grid_is_not_due_again(steps: int, period: float) -> None:
+    """In floating point it is often just before its own place on the grid."""
+    schedule = Schedule(0.0)
+    moment = steps * period
+    due = schedule.next_on_grid(period, moment)
+    assert due - moment == pytest.approx(period, rel=1e-3)

@@ -40,12 +40,12 @@ class InlineReader:
         self._host = host
         self._poll = poll
         self._lanes: dict[str, _Lane] = {}  # only those that something holds
-        self._ended: list[Outcome] = []
+        self._ended: dict[Job, Outcome] = {}
 
     def submit(self, job: Job) -> bool:
         """Take a job; False if the same job waits or runs: its outcome is to come."""
         lane = self._lanes.get(job.lane)
-        if any(outcome.job == job for outcome in self._ended):
+        if job in self._ended:
             return False
         if lane is None:
             self._start(deque([job]), self._host.monotonic())
@@ -62,9 +62,11 @@ class InlineReader:
             if lane.until > now:
                 break
             del self._lanes[name]
-            self._ended.append(self._run(lane.jobs.popleft(), lane.since, now))
+            job = lane.jobs.popleft()
+            self._ended[job] = self._run(job, lane.since, now)
             self._start(lane.jobs, now)
-        ended, self._ended = tuple(self._ended), []
+        ended = tuple(self._ended.values())
+        self._ended.clear()
         return ended
 
     def in_flight(self) -> tuple[InFlight, ...]:
@@ -90,8 +92,7 @@ class InlineReader:
             if seconds:
                 self._lanes[jobs[0].lane] = _Lane(now, now + seconds, jobs)
                 return
-            self._ended.append(outcome)
-            jobs.popleft()
+            self._ended[jobs.popleft()] = outcome
 
     def _run(self, job: Job, started: float, ended: float) -> Outcome:
         try:

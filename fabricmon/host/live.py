@@ -8,17 +8,39 @@ import socket
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from fabricmon.errors import HostError
 from fabricmon.host.live_command import Commands
+from fabricmon.host.live_dcb import Bridges
 from fabricmon.host.live_descriptors import Descriptors
+from fabricmon.host.live_devlink import Reporters
 from fabricmon.host.live_ethtool import DriverStatistics
 from fabricmon.host.live_files import Kernel, failure, read_once
+from fabricmon.host.live_kmsg import KernelLog
+from fabricmon.host.live_kubelet import pod_resources
+from fabricmon.host.live_logs import LiveLogs
 from fabricmon.host.live_netlink import LinkWatch
-from fabricmon.host.protocol import CommandOutput, ReadError, Statistic
-from fabricmon.model import LinkEvent
+from fabricmon.host.protocol import (
+    KMSG,
+    CommandOutput,
+    KernelLine,
+    LogFile,
+    LogListing,
+    ProcessListing,
+    ReadError,
+    Statistic,
+)
+from fabricmon.model import HealthReporter, LinkEvent, PriorityUse
+
+if TYPE_CHECKING:
+    from fabricmon.host.live_processes import LiveProcesses
+
+KUBELET_SECONDS = 2.0
+"""The kubelet answers from memory; longer means that it is in trouble."""
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _NETDEVS = "/sys/class/net"
@@ -58,8 +80,13 @@ class LiveHost:
         self._descriptors = Descriptors(self._prefix)
         self._is_node = Kernel().owns_path(f"{self._prefix}/sys")
         self._own_network = self._is_node and self._shares_network()
+        self._logs = LiveLogs(self._prefix, self._real_prefix, self.names)
+        self._processes: LiveProcesses | None = None
         self._commands = Commands()
         self._statistics = DriverStatistics()
+        self._bridges = Bridges()
+        self._reporters = Reporters()
+        self._kernel_log = KernelLog(self._prefix + KMSG)
         self._watch: LinkWatch | None = None
         self._link_error: HostError | None = None
         if watch_links:
@@ -120,7 +147,7 @@ class LiveHost:
         """Read one file whole: opened, read, closed; EFBIG above 64 KiB."""
         self._count(firmware_reads)
         own = path.startswith(self._own_folders)
-        return read_once(path if own else self._prefix + path)
+        return read_once(path if own else self._prefix + path, written=own)
 
     def read_many(
         self, paths: Sequence[str], firmware_reads: int = 0
@@ -134,8 +161,10 @@ class LiveHost:
 
     def names(self, path: str) -> tuple[str, ...] | ReadError:
         """Names in a folder, sorted."""
+        own = f"{path}/".startswith(self._own_folders)
         try:
-            return tuple(sorted(os.listdir(self._prefix + path)))  # noqa: PTH208 -- names, no paths
+            place = path if own else self._prefix + path
+            return tuple(sorted(os.listdir(place)))  # noqa: PTH208 -- names, no paths
         except OSError as error:
             return failure(error.errno)
         except ValueError:
@@ -155,6 +184,13 @@ class LiveHost:
         if not self._own_network:
             return failure(errno.ENODEV)
         return self._statistics.read(netdev)
+
+    def bridging(self, netdev: str, firmware_reads: int = 0) -> PriorityUse | None:
+        """Data centre bridging; None where it is not of our namespace or has none."""
+        if not self._own_network:
+            return None
+        self._count(firmware_reads)
+        return self._bridges.read(netdev)
 
     def drain_links(self) -> None:
         """Take in what makes `link_descriptor` readable; `link_events` gives it out.
@@ -182,6 +218,53 @@ class LiveHost:
             return failure(errno.ENOENT)
         return self._commands.run(name, seconds)
 
+    def kernel_log(self) -> tuple[KernelLine, ...] | ReadError:
+        """Lines of the kernel's log; ENOENT where it is not that of the node."""
+        if not self._is_node:
+            return failure(errno.ENOENT)
+        return self._kernel_log.lines(self.monotonic())
+
+    def module(self, port: str) -> None:
+        """Nothing: reading a transceiver's memory takes CAP_NET_ADMIN."""
+
+    def devlink(self, address: str) -> tuple[HealthReporter, ...]:
+        """Health reporters of a PCI device; none where it is not of our namespace."""
+        return self._reporters.read(address) if self._own_network else ()
+
+    def known_logs(self) -> tuple[LogFile, ...]:
+        """None: a live node's logs are found by those who know where to look."""
+        return ()
+
+    def find_logs(self, pattern: str, limit: int) -> LogListing:
+        """Regular files that match a pattern, the newest first; links are none."""
+        return self._logs.find(pattern, limit)
+
+    def log_files(self, paths: Sequence[str]) -> list[LogFile | ReadError]:
+        """What these log files are now; EINVAL for what is no regular file."""
+        return self._logs.files(paths)
+
+    def read_log(
+        self, path: str, serial: str, offset: int, size: int
+    ) -> bytes | ReadError:
+        """Read a log file through a descriptor that stays open."""
+        return self._logs.read(path, serial, offset, size)
+
+    def processes(self, *, fresh: bool = True) -> ProcessListing | ReadError:
+        """Processes that use a collective library; other users' take rights."""
+        if not fresh:
+            seen = self._processes
+            return ProcessListing(()) if seen is None else seen.newest
+        with self._lock:
+            if self._processes is None:
+                # Imported by who asks: an agent that is not asked does without psutil.
+                module = import_module("fabricmon.host.live_processes")
+                self._processes = module.LiveProcesses(self._prefix)
+        return self._processes.look()
+
+    def pod_resources(self, socket: str) -> bytes | ReadError:
+        """Ask the kubelet at its socket, never longer than two seconds."""
+        return pod_resources(self._prefix + socket, KUBELET_SECONDS)
+
     def forget(self, path: str) -> None:
         """Close the files kept open below a path: its device is gone."""
         self._descriptors.forget(path)
@@ -189,8 +272,12 @@ class LiveHost:
     def close(self) -> None:
         """Close what no hung read holds, end running tools, stop listening."""
         self._descriptors.close()
+        self._logs.close()
         self._commands.close()
         self._statistics.close()
+        self._bridges.close()
+        self._reporters.close()
+        self._kernel_log.close()
         with self._lock:
             if self._watch is not None:
                 self._watch.close()

@@ -26,6 +26,7 @@ the next one does not fit; no record of a file that is read here is so long.
 """
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC
+_FLAGS_AT_ONCE = _FLAGS | os.O_NONBLOCK | os.O_NOCTTY
 _KERNEL_TYPES = frozenset({"proc", "sysfs"})
 
 
@@ -45,20 +46,32 @@ def failure(number: int | None) -> ReadError:
     return ReadError(errno.errorcode.get(number or 0, f"errno {number}"))
 
 
-def read_once(path: str) -> bytes | ReadError:
-    """Open, read and close a file; blocks as long as the file does."""
+def read_once(path: str, *, written: bool = False) -> bytes | ReadError:
+    """Open, read and close a file; blocks as long as the file does.
+
+    One that is ``written`` by others must be a regular file (else EINVAL): a pipe in its
+    place would block for ever.
+    """
     try:
-        descriptor = os.open(path, _FLAGS)
+        descriptor = os.open(path, _FLAGS_AT_ONCE if written else _FLAGS)
     except OSError as error:
         return failure(error.errno)
     except ValueError:  # a zero byte or a character that no file name can hold
         return failure(errno.EINVAL)
     try:
+        if written and not _is_plain(descriptor):
+            return failure(errno.EINVAL)
         return read_whole(descriptor)
     except OSError as error:
         return failure(error.errno)
     finally:
         os.close(descriptor)
+
+
+def _is_plain(descriptor: int) -> bool:
+    """Tell a regular file, or a folder, which says itself that it cannot be read."""
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
 def open_and_read(path: str, keep: Callable[[], bool]) -> Opened:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from fabricmon.errors import HostError
 from fabricmon.host.live_files import failure
+from fabricmon.host.netlink_message import aligned, attributes
 from fabricmon.model import LinkEvent
 
 # From <linux/netlink.h>, <linux/rtnetlink.h>, <linux/if.h>, <linux/if_link.h>.
@@ -27,11 +28,9 @@ _IFLA_OPERSTATE = 16
 _IFF_UP = 1
 _IFF_LOWER_UP = 1 << 16
 _OPER_NOT_UP = frozenset({1, 2, 3})  # not present, down, lower layer down
-_ATTRIBUTE_MASK = 0x3FFF  # the two upper bits of a type are flags
 
 _HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence, sender
 _LINK = struct.Struct("=BxHiII")  # family, type, index, flags, change mask
-_ATTRIBUTE = struct.Struct("=HH")  # length, type
 
 _MOST_BYTES = 64 * 1024  # the kernel's messages are at most half of it
 _MOST_DATAGRAMS = 10_000  # in one go; the rest waits for the next
@@ -65,7 +64,7 @@ def parse_messages(datagram: bytes) -> Iterator[LinkMessage]:
             message = _parse_link(body, gone=kind == _RTM_DELLINK)
             if message is not None:
                 yield message
-        offset += _aligned(length)
+        offset += aligned(length)
 
 
 def _parse_link(body: bytes, *, gone: bool) -> LinkMessage | None:
@@ -74,29 +73,15 @@ def _parse_link(body: bytes, *, gone: bool) -> LinkMessage | None:
     family, _, index, flags, _ = _LINK.unpack_from(body)
     if family != socket.AF_UNSPEC:  # a bridge says so when a port leaves it
         return None
-    attributes = dict(_attributes(body[_LINK.size :]))
-    name = attributes.get(_IFLA_IFNAME, b"").rstrip(b"\0")
+    found = dict(attributes(body[_LINK.size :]))
+    name = found.get(_IFLA_IFNAME, b"").rstrip(b"\0")
     if not name:
         return None
-    state = attributes.get(_IFLA_OPERSTATE, b"\0")[:1]
+    state = found.get(_IFLA_OPERSTATE, b"\0")[:1]
     up = bool(flags & _IFF_UP and flags & _IFF_LOWER_UP)
     up = up and not (state and state[0] in _OPER_NOT_UP)
     netdev = name.decode("utf-8", "surrogateescape")
     return LinkMessage(index, netdev, up=up and not gone, gone=gone)
-
-
-def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    offset = 0
-    while offset + _ATTRIBUTE.size <= len(data):
-        length, kind = _ATTRIBUTE.unpack_from(data, offset)
-        if length < _ATTRIBUTE.size or offset + length > len(data):
-            return
-        yield kind & _ATTRIBUTE_MASK, data[offset + _ATTRIBUTE.size : offset + length]
-        offset += _aligned(length)
-
-
-def _aligned(length: int) -> int:
-    return (length + 3) & ~3
 
 
 class LinkChanges:

@@ -13,10 +13,10 @@ import msgspec
 from fabricmon.host.carrier import CarrierWatch
 from fabricmon.host.node_logs import Logs
 from fabricmon.host.node_statistics import DriverStatistics
-from fabricmon.host.protocol import CommandOutput
+from fabricmon.host.protocol import CommandOutput, KernelLine
 from fabricmon.host.trace import Bridging, Module, Printed, TraceRecord
 from fabricmon.host.tree import ImpossibleError, Tree, as_bytes, attempt
-from fabricmon.model import LinkEvent
+from fabricmon.model import HealthReporter, LinkEvent
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 UPTIME = "/proc/uptime"
@@ -29,22 +29,6 @@ MAX_DURATION = 1e9
 
 _Item = TypeVar("_Item")
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
-
-
-@dataclass(frozen=True, slots=True)
-class KernelLine:
-    """A line of the kernel's log, written at ``at`` (monotonic seconds)."""
-
-    at: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reporter:
-    """A device health reporter (devlink) and its state."""
-
-    name: str
-    state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +158,10 @@ class Node:
         """Return the data centre bridging of a network device."""
         return self._bridging.get(netdev)
 
-    def reporters(self, address: str) -> tuple[Reporter, ...]:
+    def reporters(self, address: str) -> tuple[HealthReporter, ...]:
         """Return the health reporters of a PCI device."""
         states = self._reporters.get(address, {})
-        return tuple(Reporter(name, state) for name, state in states.items())
+        return tuple(HealthReporter(name, state) for name, state in states.items())
 
     @property
     def has_delays(self) -> bool:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from fabricmon.host.protocol import ReadError
+from fabricmon.host.log_patterns import find_logs
+from fabricmon.host.protocol import LogFile, LogListing, ReadError
 from fabricmon.host.trace import TraceRecord
 from fabricmon.host.tree import File, ImpossibleError, Tree, as_bytes, attempt
 
+MOST_HELD = 256
+"""Files that can be read on although no path leads to them any more."""
 
-@dataclass(frozen=True, slots=True)
-class LogFile:
-    """A log file; another ``serial`` behind the same path means another file."""
-
-    path: str
-    serial: int
-    size: int
+_ABSENT = ReadError("ENOENT")
 
 
 class _Log:
     """Content that grows without being copied."""
 
-    __slots__ = ("data",)
+    __slots__ = ("data", "written")
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, at: float) -> None:
         self.data = bytearray(data)
+        self.written = at
 
     def text(self, _now: float) -> bytes:
         return bytes(self.data)
@@ -36,6 +32,7 @@ class Logs:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._paths: dict[str, None] = {}
+        self._held: dict[str, File] = {}  # by serial, as open descriptors would
 
     def apply(self, record: TraceRecord) -> list[str]:
         """Rename, then cut, then append: so no line is lost; return what failed."""
@@ -47,36 +44,66 @@ class Logs:
             *attempt(self._append, appended),
         ]
 
-    def files(self) -> tuple[LogFile, ...]:
-        """Return the logs that exist, in the order in which they were first named."""
-        found = []
-        for path in self._paths:
-            file = self._tree.file(path)
-            if file is not None:
-                size = len(file.motion.data) if isinstance(file.motion, _Log) else 0
-                found.append(LogFile(path, file.serial, size))
-        return tuple(found)
+    def known(self, start: float) -> tuple[LogFile, ...]:
+        """Return the logs that exist, in the order in which they were first named.
 
-    def read(self, path: str, offset: int, size: int) -> bytes | ReadError:
-        """Read at most ``size`` bytes of a log from ``offset`` on."""
+        ``start`` is the Unix time at which the trace begins.
+        """
+        looks = (self.look(path, start) for path in self._paths)
+        return tuple(file for file in looks if isinstance(file, LogFile))
+
+    def find(self, pattern: str, limit: int, start: float) -> LogListing:
+        """Return the files that match a pattern, the newest first."""
+        return find_logs(
+            pattern, limit, self._tree.names, lambda path: self.look(path, start)
+        )
+
+    def look(self, path: str, start: float) -> LogFile | ReadError:
+        """Return what the log file at a path is."""
         file = self._tree.file(path)
-        if file is None:
-            return ReadError("ENOENT")
+        if file is None or self._tree.is_link(path):
+            return ReadError("EINVAL") if self._tree.has(path) else _ABSENT
         if isinstance(file.content, ReadError):
             return file.content
-        data = file.motion.data if isinstance(file.motion, _Log) else b""
+        log = file.motion
+        if isinstance(log, _Log):
+            return LogFile(path, str(file.serial), len(log.data), start + log.written)
+        size = len(file.content or b"")
+        return LogFile(path, str(file.serial), size, start)
+
+    def read(self, path: str, serial: str, offset: int, size: int) -> bytes | ReadError:
+        """Read at most ``size`` bytes of a log from ``offset`` on."""
+        file = self._held.get(serial)
+        if file is None:
+            file = self._tree.file(path)
+            if file is None:
+                return _ABSENT
+            if str(file.serial) != serial:
+                return ReadError("ESTALE")
+            while len(self._held) >= MOST_HELD:
+                del self._held[next(iter(self._held))]
+            self._held[serial] = file
+        content = file.content
+        if isinstance(content, ReadError):
+            return content
+        log = file.motion
+        data = log.data if isinstance(log, _Log) else content or b""
         return bytes(data[offset : offset + size])
 
     def _append(self, path: str, text: str, at: float) -> None:
         data = as_bytes(text)
-        _log(self._tree.writable(path), at).data += data
+        log = _log(self._tree.writable(path), at)
+        log.data += data
+        log.written = at
         self._paths[path] = None
 
     def _truncate(self, path: str, at: float) -> None:
         file = self._tree.file(path)
         if file is None:
             raise ImpossibleError("no such file")
-        _log(file, at).data.clear()
+        log = _log(file, at)
+        log.data.clear()
+        log.written = at
 
 
 def _log(file: File, at: float) -> _Log:
@@ -85,7 +112,7 @@ def _log(file: File, at: float) -> _Log:
     if not isinstance(log, _Log):
         content = file.content
         held = file.read(at)
-        log = _Log(held if isinstance(held, bytes) else b"")
+        log = _Log(held if isinstance(held, bytes) else b"", at)
         file.move(log)
         file.content = content if isinstance(content, ReadError) else None
     return log

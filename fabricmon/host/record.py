@@ -12,11 +12,21 @@ from threading import Lock
 from typing import Any
 
 from fabricmon.errors import TraceError
-from fabricmon.host.protocol import CommandOutput, Host, ReadError, Statistic
-from fabricmon.host.trace import Header, TraceRecord
+from fabricmon.host.log_transcript import LogTranscript
+from fabricmon.host.protocol import (
+    CommandOutput,
+    Host,
+    KernelLine,
+    LogFile,
+    LogListing,
+    ProcessListing,
+    ReadError,
+    Statistic,
+)
+from fabricmon.host.trace import Header, Module, TraceRecord
 from fabricmon.host.trace_write import PART, TraceWriter
 from fabricmon.host.transcript import Transcript
-from fabricmon.model import LinkEvent
+from fabricmon.model import HealthReporter, LinkEvent, PriorityUse
 
 MAX_LOCK_SECONDS = 5.0
 """A disk that holds the writer longer ends the recording."""
@@ -72,6 +82,7 @@ class RecordingHost:
             reason = f"cannot be written: {error.strerror or error}"
             raise TraceError(reason, path=self._path) from None
         self._transcript = Transcript(header.boot_id, inner.target, self._writer.write)
+        self._logs = LogTranscript(self._transcript)
 
     @property
     def error(self) -> str | None:
@@ -170,6 +181,75 @@ class RecordingHost:
         took = self._inner.monotonic() - now
         note = self._transcript.command
         self._note(now, lambda at: note(name, answer, seconds, took, at))
+        return answer
+
+    def bridging(self, netdev: str, firmware_reads: int = 0) -> PriorityUse | None:
+        """Data centre bridging of a network device."""
+        now = self._inner.monotonic()
+        answer = self._inner.bridging(netdev, firmware_reads)
+        self._note(now, lambda at: self._transcript.bridging(netdev, answer, at))
+        return answer
+
+    def kernel_log(self) -> tuple[KernelLine, ...] | ReadError:
+        """Lines of the kernel's log since the last call."""
+        now = self._inner.monotonic()
+        answer = self._inner.kernel_log()
+        self._note(now, lambda at: self._transcript.kernel_log(answer, at))
+        return answer
+
+    def module(self, port: str) -> Module | None:
+        """Diagnostics of a port's transceiver beyond files."""
+        now = self._inner.monotonic()
+        answer = self._inner.module(port)
+        self._note(now, lambda at: self._transcript.module(port, answer, at))
+        return answer
+
+    def devlink(self, address: str) -> tuple[HealthReporter, ...]:
+        """Health reporters of a PCI device."""
+        now = self._inner.monotonic()
+        answer = self._inner.devlink(address)
+        self._note(now, lambda at: self._transcript.devlink(address, answer, at))
+        return answer
+
+    def known_logs(self) -> tuple[LogFile, ...]:
+        """Log files that the host knows by itself."""
+        return self._inner.known_logs()
+
+    def find_logs(self, pattern: str, limit: int) -> LogListing:
+        """Regular files that match a pattern, the newest first."""
+        return self._inner.find_logs(pattern, limit)
+
+    def log_files(self, paths: Sequence[str]) -> list[LogFile | ReadError]:
+        """What these log files are now."""
+        now = self._inner.monotonic()
+        answers = self._inner.log_files(paths)
+        self._note(now, lambda at: self._logs.files(paths, answers, at))
+        return answers
+
+    def read_log(
+        self, path: str, serial: str, offset: int, size: int
+    ) -> bytes | ReadError:
+        """Read at most ``size`` bytes of a log file from ``offset`` on."""
+        now = self._inner.monotonic()
+        answer = self._inner.read_log(path, serial, offset, size)
+        if isinstance(answer, bytes):
+            note = self._logs.content
+            self._note(now, lambda at: note(path, serial, offset, answer, at))
+        return answer
+
+    def processes(self, *, fresh: bool = True) -> ProcessListing | ReadError:
+        """Processes that use a collective library, as far as the host lets out."""
+        now = self._inner.monotonic()
+        answer = self._inner.processes(fresh=fresh)
+        if isinstance(answer, ProcessListing):
+            self._note(now, lambda at: self._logs.processes(answer, at))
+        return answer
+
+    def pod_resources(self, socket: str) -> bytes | ReadError:
+        """Ask the kubelet which devices its pods have."""
+        now = self._inner.monotonic()
+        answer = self._inner.pod_resources(socket)
+        self._note(now, lambda at: self._transcript.files([socket], [answer], at))
         return answer
 
     def _noting(self, event: LinkEvent) -> Callable[[float], None]:

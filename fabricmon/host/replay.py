@@ -10,19 +10,29 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from fabricmon.host.node import MAX_DURATION, KernelLine, Node, Reporter
-from fabricmon.host.node_logs import LogFile
-from fabricmon.host.protocol import CommandOutput, ReadError, Statistic
+from fabricmon.host.bridging_trace import from_trace
+from fabricmon.host.node import MAX_DURATION, Node
+from fabricmon.host.node_processes import node_processes
+from fabricmon.host.protocol import (
+    KMSG,
+    CommandOutput,
+    KernelLine,
+    LogFile,
+    LogListing,
+    ProcessListing,
+    ReadError,
+    Statistic,
+)
 from fabricmon.host.trace import (
     ETHTOOL,
     Bridging,
     Header,
     Module,
+    Records,
     TraceProblem,
     TraceRecord,
 )
-from fabricmon.host.trace_read import TraceReader
-from fabricmon.model import LinkEvent
+from fabricmon.model import HealthReporter, LinkEvent, PriorityUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +70,7 @@ class ReplayHost:
     Starts at t = 0 with what the trace says of that moment.
     """
 
-    def __init__(self, reader: TraceReader) -> None:
+    def __init__(self, reader: Records) -> None:
         self._reader = reader
         self._node = Node(reader.header.boot_id)
         self._tree = self._node.tree
@@ -262,34 +272,64 @@ class ReplayHost:
             self._spent += min(command.seconds, seconds)
         return command.within(seconds)
 
-    # What later sources ask
+    def bridging(self, netdev: str, firmware_reads: int = 0) -> PriorityUse | None:
+        """Return what the trace says of the device's bridging."""
+        self._firmware_reads += firmware_reads
+        return from_trace(netdev, self._node.bridging(netdev))
 
-    def kernel_log(self) -> tuple[KernelLine, ...]:
-        """Lines of the kernel's log since the last call."""
+    def known_logs(self) -> tuple[LogFile, ...]:
+        """Every file that the trace appends to."""
+        return self._node.logs.known(self.header.start)
+
+    def find_logs(self, pattern: str, limit: int) -> LogListing:
+        """Regular files that match a pattern, the newest first."""
+        return self._node.logs.find(pattern, limit, self.header.start)
+
+    def log_files(self, paths: Sequence[str]) -> list[LogFile | ReadError]:
+        """What these log files are now."""
+        start = self.header.start
+        return [self._node.logs.look(path, start) for path in paths]
+
+    def read_log(
+        self, path: str, serial: str, offset: int, size: int
+    ) -> bytes | ReadError:
+        """Read at most ``size`` bytes of a log file from ``offset`` on."""
+        if self._node.has_delays:
+            self._charge(path)
+        return self._node.logs.read(path, serial, offset, size)
+
+    def processes(self, *, fresh: bool = True) -> ProcessListing | ReadError:
+        """Processes whose files below ``/proc`` the trace has."""
+        del fresh  # a trace never hangs
+        return node_processes(self._tree, self._now)
+
+    def pod_resources(self, socket: str) -> bytes | ReadError:
+        """The kubelet's answer, which a trace has as the content of its socket."""
+        return self._tree.read(socket, self._now)
+
+    def kernel_log(self) -> tuple[KernelLine, ...] | ReadError:
+        """Lines of the kernel's log since the last call, or why it has none."""
+        refusal = self._tree.error(KMSG)
+        if refusal is not None:
+            return refusal
         lines = self._node.kernel_log()
         if self._is_charging:
             self._fetched_lines += lines
         return lines
 
-    def logs(self) -> tuple[LogFile, ...]:
-        """Every log file that there is."""
-        return self._node.logs.files()
-
-    def read_log(self, path: str, offset: int, size: int) -> bytes | ReadError:
-        """Read at most ``size`` bytes of a log file from ``offset`` on."""
-        return self._node.logs.read(path, offset, size)
-
     def module(self, port: str) -> Module | None:
         """Transceiver of a port such as ``mlx5_0/1``."""
         return self._node.module(port)
 
+    def devlink(self, address: str) -> tuple[HealthReporter, ...]:
+        """Health reporters of a PCI device."""
+        return self._node.reporters(address)
+
+    # What no source asks
+
     def dcb(self, netdev: str) -> Bridging | None:
         """Data centre bridging of a network device."""
         return self._node.bridging(netdev)
-
-    def devlink(self, address: str) -> tuple[Reporter, ...]:
-        """Health reporters of a PCI device."""
-        return self._node.reporters(address)
 
     def clock_error(self) -> float | None:
         """Estimated error of the wall clock in seconds, None if nobody says."""

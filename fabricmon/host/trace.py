@@ -7,9 +7,10 @@ bytes that are not UTF-8 as lone surrogates, as ``surrogateescape`` makes them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import floor
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct, field
 
@@ -127,3 +128,31 @@ class TraceRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     wall_step: float = 0.0
     gap: float | None = None
     restart: bool = False
+
+
+class Records(Protocol):
+    """A header and the records after it, in order of time: read, or just made."""
+
+    @property
+    def header(self) -> Header:
+        """Line 1."""
+
+    @property
+    def problems(self) -> tuple[TraceProblem, ...]:
+        """What could not be used so far, or the first of it."""
+
+    @property
+    def problem_count(self) -> int:
+        """How much could not be used so far."""
+
+    def complain(self, message: str) -> None:
+        """Note that something in the record just given cannot be used."""
+
+    def __iter__(self) -> Iterator[TraceRecord]:
+        """Iterate over itself."""
+
+    def __next__(self) -> TraceRecord:
+        """Return the next record."""
+
+    def close(self) -> None:
+        """Give up what the records come from."""

@@ -11,11 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from os.path import relpath
 
+from fabricmon.host.bridging_trace import from_trace, to_trace
 from fabricmon.host.carrier import NETDEVS
 from fabricmon.host.node import Node
-from fabricmon.host.protocol import CommandOutput, ReadError, Statistic
-from fabricmon.host.trace import ETHTOOL, Printed, TraceRecord
-from fabricmon.model import LinkEvent
+from fabricmon.host.protocol import (
+    KMSG,
+    CommandOutput,
+    KernelLine,
+    ReadError,
+    Statistic,
+)
+from fabricmon.host.trace import ETHTOOL, Module, Printed, TraceRecord
+from fabricmon.model import HealthReporter, LinkEvent, PriorityUse
 
 NEVER_READ = "ENODATA"
 """Errno in the trace of what was seen in a folder and never read."""
@@ -148,6 +155,44 @@ class Transcript:
             )
             self._put(TraceRecord(t=at, command={name: printed}))
 
+    def bridging(self, netdev: str, answer: PriorityUse | None, at: float) -> None:
+        """Note the data centre bridging of a network device."""
+        if from_trace(netdev, self._node.bridging(netdev)) == answer:
+            return
+        if self._node.bridging(netdev) is not None:
+            self._put(TraceRecord(t=at, dcb={netdev: None}))
+        if answer is not None:
+            self._put(TraceRecord(t=at, dcb={netdev: to_trace(answer)}))
+        self._check(from_trace(netdev, self._node.bridging(netdev)) == answer)
+
+    def kernel_log(self, answer: tuple[KernelLine, ...] | ReadError, at: float) -> None:
+        """Note lines of the kernel's log; that some were lost cannot be noted."""
+        refused = self._tree.error(KMSG)
+        if isinstance(answer, ReadError):
+            if refused != answer:
+                self._put(TraceRecord(t=at, err={KMSG: answer.errno}))
+            return
+        if refused is not None:
+            self._put(TraceRecord(t=at, deleted=[KMSG]))
+        self._put(TraceRecord(t=at, kmsg=[line.text for line in answer if line.text]))
+        self._node.kernel_log()  # its reader fetches them, too
+        self.unfaithful += sum(1 for line in answer if line.lost)
+
+    def module(self, port: str, answer: Module | None, at: float) -> None:
+        """Note the diagnostics of a transceiver."""
+        if self._node.module(port) != answer:
+            self._put(TraceRecord(t=at, module={port: None}))
+            self._put(TraceRecord(t=at, module={port: answer}))
+
+    def devlink(
+        self, address: str, answer: tuple[HealthReporter, ...], at: float
+    ) -> None:
+        """Note the health reporters of a PCI device."""
+        if self._node.reporters(address) != answer:
+            states = {each.name: each.state for each in answer}
+            self._put(TraceRecord(t=at, devlink={address: None}))
+            self._put(TraceRecord(t=at, devlink={address: states}))
+
     def link_event(self, event: LinkEvent, at: float) -> None:
         """Note a change of a network device; a reader derives it from its files."""
         folder = f"{NETDEVS}/{event.netdev}"
@@ -172,6 +217,10 @@ class Transcript:
         drift = seconds - at - self._node.wall_offset
         if abs(drift) >= STEP_SECONDS:
             self._put(TraceRecord(t=at, wall_step=round(drift, 3)))
+
+    def put(self, record: TraceRecord) -> None:
+        """Write a record that somebody else has made."""
+        self._put(record)
 
     def _put(self, record: TraceRecord) -> None:
         """Write a record, unless it says nothing, and take it as its reader will."""

@@ -11,7 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fabricmon import catalogue
-from fabricmon.catalogue import CounterKind, CounterSpec, Directory, Group
+from fabricmon.catalogue import (
+    CounterKind,
+    CounterSpec,
+    Directory,
+    Group,
+    Signal,
+)
 from fabricmon.host.protocol import Host, ReadError
 from fabricmon.model import (
     Absence,
@@ -66,9 +72,12 @@ class Planner:
         ]
         rows += self._rows(f"{folder}/hw_counters", Directory.HW_COUNTERS, limit)
         # A file is in one plan only: two rhythms would be two pasts of one counter.
+        # Samples of bursts have no past.
         for group in (Group.OUTAGES, Group.ERRORS, Group.TRAFFIC, Group.HARDWARE):
             chosen = [row for row in rows if row.spec.group is group]
             yield from _plan(group, port, chosen, self._cost(chosen))
+        burst = _bytes(rows)
+        yield from _plan(Group.BURST, port, burst, self._cost(burst))
         if limit.dropped:
             reason = f"{limit.dropped} unknown counters above devices.generic_counters"
             self.absent.append(Absence(f"ports/{port.port}", reason))
@@ -137,6 +146,16 @@ class Planner:
             if spec is not None and spec.kind is not CounterKind.KNOB:
                 rows.append(_Row(spec, f"{folder}/{file}"))
         return rows
+
+
+def _bytes(rows: list[_Row]) -> list[_Row]:
+    """Return the counters of bytes, each direction from the first folder with one."""
+    found: list[_Row] = []
+    for signal in (Signal.BYTES_RECEIVED, Signal.BYTES_TRANSMITTED):
+        counting = [row for row in rows if row.spec.signal is signal]
+        place = counting[0].spec.directory if counting else None
+        found += [row for row in counting if row.spec.directory is place]
+    return found
 
 
 @dataclass(slots=True)

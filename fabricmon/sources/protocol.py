@@ -26,6 +26,8 @@ class Lane(StrEnum):
     DEVICE = "device"  # one lane per RDMA device
     DRIVER = "driver"  # driver statistics: one netdev at a time on the node
     TOOL = "tool"  # commands
+    LOG = "log"  # log files: the file system of a log may hang
+    JOB = "job"  # jobs and processes
 
 
 Poll = Callable[[Host, Target, Config], tuple[Record, ...]]

@@ -56,7 +56,20 @@ class TestOwnFolders:
         live = LiveHost(str(tmp_path / "host"), own_folders=[str(own)])
 
         assert live.read(f"{own}/plan") == b"own"
+        assert live.names(str(own)) == ("plan",)
         assert isinstance(live.read(f"{tmp_path}/runner"), ReadError)
+        live.close()
+
+    def test_nothing_in_them_can_block(self, tmp_path: Path) -> None:
+        """Prologs and init containers write there: a pipe would stop who reads it."""
+        os.mkfifo(tmp_path / "job.json")
+        (tmp_path / "zero.json").symlink_to("/dev/zero")
+        (tmp_path / "folder.json").mkdir()
+        live = LiveHost(str(tmp_path / "host"), own_folders=[str(tmp_path)])
+
+        assert live.read(f"{tmp_path}/job.json") == ReadError("EINVAL")
+        assert live.read(f"{tmp_path}/zero.json") == ReadError("EINVAL")
+        assert live.read(f"{tmp_path}/folder.json") == ReadError("EISDIR")
         live.close()
 
 

@@ -2,11 +2,16 @@ from typing import Any
 
 import pytest
 
-from fabricmon.host.node import KernelLine, Node, Reporter
-from fabricmon.host.node_logs import LogFile
-from fabricmon.host.protocol import CommandOutput, ReadError, Statistic
+from fabricmon.host.node import Node
+from fabricmon.host.protocol import (
+    CommandOutput,
+    KernelLine,
+    LogFile,
+    ReadError,
+    Statistic,
+)
 from fabricmon.host.trace import Bridging, Module, Printed, Ramp, TraceRecord
-from fabricmon.model import LinkEvent
+from fabricmon.model import HealthReporter, LinkEvent
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
@@ -145,54 +150,90 @@ class TestStatistics:
 
 
 class TestLogs:
+    START = 1000.0  # Unix seconds at t = 0
+
+    def files(self, made: Node) -> tuple[LogFile, ...]:
+        """Return the logs that there are."""
+        return made.logs.known(self.START)
+
+    def look(self, made: Node, path: str) -> LogFile:
+        """Return what the log at a path is."""
+        found = made.logs.look(path, self.START)
+        assert isinstance(found, LogFile)
+        return found
+
+    def read(self, made: Node, path: str, offset: int = 0) -> bytes | ReadError:
+        """Read the log that a path leads to now."""
+        return made.logs.read(path, self.look(made, path).serial, offset, 2)
+
     def test_append_makes_and_extends(self) -> None:
         """A file that is appended to is a log; it is a file like others, too."""
         made = node(set={"/var/log/b": "0"}, append={"/var/log/a": "1\n"})
         change(made, 1, append={"/var/log/a": "2\n\udcff", "/var/log/b": "1"})
         assert made.tree.read("/var/log/a", 1) == b"1\n2\n\xff"
         assert made.tree.read("/var/log/b", 1) == b"01"
-        first, second = made.logs.files()
+        first, second = self.files(made)
         assert (first.path, first.size) == ("/var/log/a", 5)
         assert (second.path, second.size) == ("/var/log/b", 2)
-        assert made.logs.read("/var/log/a", 2, 2) == b"2\n"
-        assert made.logs.read("/var/log/a", 99, 2) == b""
+        assert first.modified == self.START + 1
+        assert self.read(made, "/var/log/a", 2) == b"2\n"
+        assert self.read(made, "/var/log/a", 99) == b""
 
     def test_truncate(self) -> None:
         """The same file, empty; what is appended in that record stays."""
         made = node(append={"/a": "123"})
-        before = made.logs.files()
+        before = self.files(made)
         change(made, 1, truncate=["/a"], append={"/a": "4"})
-        after = made.logs.files()
-        assert after == (LogFile("/a", before[0].serial, 1),)
-        assert made.logs.read("/a", 0, 9) == b"4"
+        after = self.files(made)
+        assert after == (LogFile("/a", before[0].serial, 1, self.START + 1),)
+        assert self.read(made, "/a") == b"4"
 
     def test_rotate(self) -> None:
         """The old file goes on under its new name, the path is another file."""
         made = node(append={"/a": "1"})
-        (old,) = made.logs.files()
+        (old,) = self.files(made)
         change(made, 1, rotate={"/a": "/a.1"}, append={"/a": "2"})
-        (new,) = made.logs.files()
+        (new,) = self.files(made)
         assert new.serial != old.serial
-        assert made.logs.read("/a", 0, 9) == b"2"
+        assert self.read(made, "/a") == b"2"
         assert made.tree.read("/a.1", 1) == b"1"
         change(made, 2, append={"/a.1": "!"})
-        assert made.logs.files()[1] == LogFile("/a.1", old.serial, 2)
+        assert self.files(made)[1] == LogFile("/a.1", old.serial, 2, self.START + 2)
+
+    def test_a_file_that_was_opened_is_read_on_after_it_is_gone(self) -> None:
+        """As through an open descriptor; one that was not is another file by now."""
+        made = node(append={"/a": "1", "/b": "1"})
+        first, second = self.files(made)
+        made.logs.read("/a", first.serial, 0, 9)
+        change(made, 1, deleted=["/a", "/b"])
+        change(made, 2, append={"/b": "2"})
+        assert made.logs.read("/a", first.serial, 0, 9) == b"1"
+        assert made.logs.read("/b", second.serial, 0, 9) == ReadError("ESTALE")
+
+    def test_patterns(self) -> None:
+        """Files of every kind are found, newest first; folders and links are none."""
+        made = node(set={"/l/a.log": "x"}, dir=["/l/c.log"], link={"/l/d.log": "a.log"})
+        change(made, 1, append={"/l/b.log": "y"})
+        found = made.logs.find("/l/*.log", 9, self.START)
+        assert [file.path for file in found.files] == ["/l/b.log", "/l/a.log"]
 
     def test_log_that_is_not_there(self) -> None:
         """A deleted log is no candidate, and rotating or cutting nothing is refused."""
         made = node(append={"/a": "1"})
         change(made, 1, deleted=["/a"])
-        assert made.logs.files() == ()
-        assert made.logs.read("/a", 0, 9) == ReadError("ENOENT")
+        assert self.files(made) == ()
+        assert made.logs.read("/a", "1", 0, 9) == ReadError("ENOENT")
+        assert made.logs.look("/a", 0) == ReadError("ENOENT")
         record = TraceRecord(t=2, rotate={"/a": "/b"}, truncate=["/a"])
         assert len(made.apply(record)) == 2
 
     def test_log_that_fails(self) -> None:
         """It grows unseen until the error ends."""
         made = node(append={"/a": "1"}, err={"/b": "EACCES"})
+        serial = self.look(made, "/a").serial
         change(made, 1, err={"/a": "EIO"})
         change(made, 2, append={"/a": "2", "/b": "3"})
-        assert made.logs.read("/a", 0, 9) == ReadError("EIO")
+        assert made.logs.read("/a", serial, 0, 9) == ReadError("EIO")
         assert made.tree.read("/b", 2) == ReadError("EACCES")
 
 
@@ -281,8 +322,8 @@ class TestRest:
         )
         assert made.bridging("e") == Bridging((3,), {"a": 1})
         assert made.reporters("p") == (
-            Reporter("fw", "healthy"),
-            Reporter("tx", "error"),
+            HealthReporter("fw", "healthy"),
+            HealthReporter("tx", "error"),
         )
         change(made, 2, devlink={"p": None})
         assert made.reporters("p") == ()

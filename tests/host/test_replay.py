@@ -130,12 +130,20 @@ class TestAnswers:
         )
         host.advance(4)
         assert host.statistics("eth0") == (Statistic("rx", 5),)
-        assert [line.text for line in host.kernel_log()] == ["x"]
-        assert [log.path for log in host.logs()] == ["/log"]
-        assert host.read_log("/log", 1, 3) == b"123"
+        lines = host.kernel_log()
+        assert isinstance(lines, tuple)
+        assert [line.text for line in lines] == ["x"]
+        (log,) = host.known_logs()
+        assert log.path == "/log"
+        assert host.read_log("/log", log.serial, 1, 3) == b"123"
         assert host.module("mlx5_0/1") == Module(vendor="V")
         assert host.dcb("eth0") == Bridging(pfc_enabled=(3,))
         assert [each.state for each in host.devlink("0000:1a:00.0")] == ["error"]
+
+    def test_kernel_log_that_was_refused(self, of: Replay) -> None:
+        """A node that could not read it is not one that had nothing to say."""
+        host = of({"t": 0, "err": {"/dev/kmsg": "EPERM"}}, {"t": 5, "kmsg": ["x"]})
+        assert host.kernel_log() == ReadError("EPERM")
 
 
 class TestLinkEvents:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabricmon.host.protocol import CommandOutput, ReadError
+from fabricmon.host.protocol import CommandOutput, Host, ReadError
 from fabricmon.host.replay import ReplayHost
-from fabricmon.host.trace import Ramp, TraceRecord
+from fabricmon.host.trace import Module, Ramp, TraceRecord
 from fabricmon.host.trace_read import TraceReader
 from fabricmon.model import LinkEvent
 from tests.manifest import SYSFS
@@ -332,3 +332,43 @@ def test_replay_answers_as_the_node_did(
             if name in {"target", ways.get(path)}:
                 made.ask(_METHODS[name](path))
     made.check()
+
+
+class TestHostSide:
+    """The kernel's log, transceivers and health reporters."""
+
+    def test_kernel_log(self, tmp_path: Path) -> None:
+        """Lines come once, at their poll; a refusal holds until it ends."""
+
+        def kernel_log(host: Host) -> Any:
+            return host.kernel_log()
+
+        made = Session(FakeNode(), tmp_path)
+        made.inner.kernel_error = ReadError("EPERM")
+        made.ask(kernel_log)
+        made.inner.kernel_error = None
+        made.change(t=5, kmsg=["mlx5_core 0000:1a:00.0: Link down"])
+        made.ask(kernel_log, kernel_log)
+        made.check()
+
+    def test_module_and_reporters(self, tmp_path: Path) -> None:
+        """What a trace has beyond files, and what of it goes."""
+
+        def module(host: Host) -> Any:
+            return host.module("mlx5_0/1")
+
+        def devlink(host: Host) -> Any:
+            return host.devlink("0000:1a:00.0")
+
+        made = Session(FakeNode(), tmp_path)
+        made.ask(module, devlink)
+        made.change(
+            t=5,
+            module={"mlx5_0/1": Module(temperature_c=61.0, vendor="V")},
+            devlink={"0000:1a:00.0": {"fw": "healthy", "tx": "error"}},
+        )
+        made.ask(module, devlink)
+        made.change(t=9, devlink={"0000:1a:00.0": None}, module={"mlx5_0/1": None})
+        made.change(t=9, module={"mlx5_0/1": Module(temperature_c=62.0)})
+        made.ask(module, devlink)
+        made.check()

@@ -36,18 +36,27 @@ class TestPlans:
             Group.TRAFFIC: 13,
             Group.HARDWARE: 1,
             Group.NETDEV: 0,
+            Group.BURST: 2,
         }
 
     def test_every_group_of_a_plan_is_its_own(self) -> None:
         """Whoever files a reading by its first spec files it right."""
         for each in hca_of(mlx5_node(1), "mlx5_0").plans:
-            assert {spec.group for spec in each.plan.specs} == {each.group}
+            if each.group is not Group.BURST:
+                assert {spec.group for spec in each.plan.specs} == {each.group}
 
     def test_no_file_is_in_two_plans(self) -> None:
         """Two rhythms of one file would be two pasts of one counter."""
-        plans = [each.plan for each in hca_of(mlx5_node(1), "mlx5_0").plans]
+        every = hca_of(mlx5_node(1), "mlx5_0").plans
+        plans = [each.plan for each in every if each.group is not Group.BURST]
         paths = [path for plan in plans for path in plan.paths]
         assert len(paths) == len(set(paths))
+
+    def test_bursts_read_bytes_alone(self) -> None:
+        """Both directions, and nothing else: they are read several times a second."""
+        plan = plan_of(hca_of(mlx5_node(1), "mlx5_0"), Group.BURST)
+        files = [spec.file for spec in plan.specs]
+        assert files == ["port_rcv_data", "port_xmit_data"]
 
     def test_what_remembers_outages_is_read_alone(self) -> None:
         """A file a port: it may be read every second."""
@@ -74,7 +83,7 @@ class TestPlans:
     def test_absent_folder_is_no_plan(self) -> None:
         """EFA has no `counters/`: nothing is planned, nothing failed."""
         hca = hca_of(FakeHost(SYSFS / "sysfs-efa.manifest"), "rdmap144s27")
-        assert {each.group for each in hca.plans} == {Group.HARDWARE}
+        assert {each.group for each in hca.plans} == {Group.HARDWARE, Group.BURST}
 
     def test_unreadable_folder_is_said(self) -> None:
         """A folder that cannot be listed is not taken for an absent one."""

@@ -1,0 +1,122 @@
+"""Whose job an event is about: from its file, or from the process that wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from fabricmon.config import Config
+from fabricmon.host.protocol import Host
+from fabricmon.model import LogEvent
+from fabricmon.parse.cgroup import NOBODY, CgroupOwner
+from fabricmon.sources.job_files import read_drop_files
+from fabricmon.sources.log_cursors import MOST_OWNERS, Cursor, PidOwner
+from fabricmon.sources.node_jobs import Pod, owner
+
+MOST_LOOKS = 64
+"""Processes looked up in one poll; the others are in the next."""
+
+_CONTAINED = frozenset({"pods", "docker"})
+_SHARED = "slurm"
+
+
+class Owners:
+    """Tells whose events are; remembers processes, which die before their last line.
+
+    Args:
+        host: The node.
+        config: Where drop files lie, which name the processes of jobs.
+        name: Its short host name, None if it does not say.
+        pods: Pods that have log folders here.
+        known: What earlier polls found out.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        config: Config,
+        name: str | None,
+        pods: Sequence[Pod],
+        known: Iterable[PidOwner],
+    ) -> None:
+        self._host = host
+        self._config = config
+        self._dropped: dict[int, str] | None = None
+        self._name = name
+        self._pods = {pod.uid: pod for pod in pods}
+        self._known = {(each.serial, each.pid): each.owner for each in known}
+        self._looks = 0
+
+    def known(self) -> tuple[PidOwner, ...]:
+        """Return what is to be remembered, the newest."""
+        found = tuple(self._known.items())[-MOST_OWNERS:]
+        return tuple(PidOwner(serial, pid, whose) for (serial, pid), whose in found)
+
+    def attribute(self, event: LogEvent, log: Cursor) -> LogEvent | None:
+        """Return the event with its job; None if it is about another node.
+
+        All nodes of a Slurm job write to one file; each believes its own lines.
+        """
+        place = log.place
+        if place.origin == _SHARED and not self._is_here(event.host):
+            return None
+        if place.job is not None:
+            pod = event.pod or place.pod
+            namespace = event.namespace or place.namespace
+            return replace(event, job=place.job, pod=pod, namespace=namespace)
+        if event.pod is not None and event.namespace is not None:
+            return replace(event, job=f"{event.namespace}/{event.pod}")
+        if event.pid is None or place.origin in _CONTAINED:
+            return event
+        if not self._is_here(event.host):
+            return event
+        return self._by_process(event, self._owner(log.serial, event.pid))
+
+    def _is_here(self, host: str | None) -> bool:
+        return host is None or self._name is None or host == self._name
+
+    def _owner(self, serial: str, pid: int) -> CgroupOwner:
+        known = self._known.get((serial, pid))
+        if known is None and self._looks < MOST_LOOKS:
+            self._looks += 1
+            known = owner(self._host, pid)
+            if known in {None, NOBODY}:
+                known = self._by_drop_file(pid)
+            self._known[serial, pid] = known
+        return known or NOBODY
+
+    def _by_drop_file(self, pid: int) -> CgroupOwner:
+        """Return the job whose prolog named this process."""
+        if self._dropped is None:  # read once a poll, and only where it is asked for
+            jobs = read_drop_files(self._host, self._config).jobs
+            self._dropped = {pid: drop.job for drop in jobs for pid in drop.pids}
+        job = self._dropped.get(pid)
+        return NOBODY if job is None else replace(NOBODY, job=job)
+
+    def _by_process(self, event: LogEvent, whose: CgroupOwner) -> LogEvent:
+        if whose.job is not None:
+            return replace(event, job=whose.job)
+        if whose.pod_uid is None:
+            return event
+        pod = self._pods.get(whose.pod_uid)
+        if pod is None:
+            return replace(event, job=whose.pod_uid)
+        return replace(event, job=pod.job, pod=pod.name, namespace=pod.namespace)
+
+
+def fold(events: Iterable[LogEvent]) -> tuple[LogEvent, ...]:
+    """Count events that say the same of the same process as one, in order of the first.
+
+    A storm of errors repeats one line for each channel and thread.
+    """
+    first: dict[LogEvent, LogEvent] = {}
+    for event in events:
+        key = replace(
+            event, line_number=0, offset=0, time=None, thread=None, text="", count=1
+        )
+        known = first.get(key)
+        if known is None:
+            first[key] = event
+        else:
+            first[key] = replace(known, count=known.count + event.count)
+    return tuple(first.values())

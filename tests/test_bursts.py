@@ -1,0 +1,152 @@
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabricmon.bursts import RECEIVED, TRANSMITTED, percentile
+from fabricmon.model import Burst, PortId
+from fabricmon.replaying import Replay
+from tests import traces
+from tests.sources.mlx5_node import mlx5_node
+
+LINE = 400e9 / 8
+WORDS = 4
+PORT = "/sys/class/infiniband/mlx5_{}/ports/1/counters/port_{}_data"
+
+
+def phases(period: float, busy: float, share: float, end: float) -> list[traces.Json]:
+    """Return records of eight rails that send for ``busy`` s of every ``period``."""
+    records = []
+    words = int(share * LINE / WORDS)
+    number, t, value = 0, 0.0, 1000
+    while t < end:
+        on = number % 2 == 0
+        rate = words if on else 0
+        paths = [PORT.format(d, way) for d in range(8) for way in ("rcv", "xmit")]
+        records.append({"t": t, "ramp": {path: [value, rate] for path in paths}})
+        length = busy if on else period - busy
+        value += int(rate * length)
+        t, number = round(t + length, 6), number + 1
+    return [*records, {"t": end}]
+
+
+def replayed(path: Path, records: list[traces.Json]) -> Replay:
+    """Play a node of eight rails with these records to its end."""
+    run = Replay(traces.write(path, [mlx5_node(8).record(), *records], traces.HEADER))
+    for _ in run.changes():
+        pass
+    return run
+
+
+def windows(run: Replay, direction: str = RECEIVED) -> list[Burst]:
+    """Return the newest windows of a direction."""
+    found = run.pipeline.intake.bursts.windows
+    return [burst for burst in found if burst.direction == direction]
+
+
+class TestWindows:
+    def test_a_busy_port(self, tmp_path: Path) -> None:
+        """All samples busy, at the rate that the link carries."""
+        run = replayed(tmp_path, phases(1000, 999, 0.9, 70))
+        assert len(windows(run)) == 8
+        for burst in windows(run, TRANSMITTED):
+            assert burst.busy == 1
+            assert burst.p99 == pytest.approx(0.9 * LINE, rel=1e-3)
+            assert burst.mean == pytest.approx(0.9 * LINE, rel=1e-3)
+            assert burst.idle_gaps == 0
+
+    def test_duty_of_steps(self, tmp_path: Path) -> None:
+        """Half a second of every second: half busy, full rate, pauses counted."""
+        run = replayed(tmp_path, phases(1, 0.6, 0.8, 70))
+        burst = windows(run)[0]
+        assert burst.busy == pytest.approx(0.6, abs=0.1)
+        assert burst.p99 == pytest.approx(0.8 * LINE, rel=0.01)
+        assert burst.mean == pytest.approx(0.48 * LINE, rel=0.1)
+        assert burst.idle_gaps in {2, 3}
+
+    def test_all_rails_are_sampled_in_the_same_window(self, tmp_path: Path) -> None:
+        """Windows of different times would make healthy rails differ."""
+        run = replayed(tmp_path, phases(1, 0.6, 0.8, 70))
+        assert len({(burst.began, burst.ended) for burst in windows(run)}) == 1
+
+    def test_window_and_period(self, tmp_path: Path) -> None:
+        """Three seconds at five a second, every thirty."""
+        burst = windows(replayed(tmp_path, phases(1, 0.6, 0.8, 70)))[0]
+        assert burst.began % 30 == pytest.approx(0)
+        assert burst.ended - burst.began == pytest.approx(3)
+        assert burst.samples == 16
+
+    def test_an_idle_node_is_looked_at_once_a_window(self, tmp_path: Path) -> None:
+        """The rest of the window is spared: two firmware commands a port."""
+        idle = replayed(tmp_path, [{"t": 600}])
+        entry = idle.pipeline.schedule.entry("burst", "mlx5_0")
+        assert entry is not None
+        assert entry.period == 30
+        assert {(burst.samples, burst.busy) for burst in windows(idle)} == {(2, 0)}
+
+    def test_a_port_that_falls_idle(self, tmp_path: Path) -> None:
+        """It is no longer busy, though no window was sampled."""
+        burst = windows(replayed(tmp_path, phases(1000, 40, 0.9, 300)))[0]
+        assert burst.ended == pytest.approx(300)
+        assert (burst.busy, burst.p99, burst.mean) == (0, 0, 0)
+
+    def test_a_reset_gives_no_rate(self, tmp_path: Path) -> None:
+        """A counter that falls within a window is no traffic."""
+        records = phases(1000, 999, 0.9, 70)
+        path = PORT.format(0, "rcv")
+        records.insert(1, {"t": 61.0, "ramp": {path: [0, int(LINE / WORDS)]}})
+        found = {burst.port for burst in windows(replayed(tmp_path, records))}
+        assert PortId("mlx5_0", 1) not in found
+        assert PortId("mlx5_1", 1) in found
+
+    def test_suspicion_samples_without_pause(self, tmp_path: Path) -> None:
+        """After a finding, windows follow each other."""
+        calm = replayed(tmp_path, phases(1000, 999, 0.9, 100)).host.firmware_reads
+        records = phases(1000, 999, 0.9, 100)
+        state = "/sys/class/infiniband/mlx5_7/ports/1/state"
+        records.insert(1, {"t": 20.0, "set": {state: "1: DOWN\n"}})
+        alarmed = replayed(tmp_path, records).host.firmware_reads
+        assert alarmed > calm + 8 * 2 * 5 * 30
+
+    def test_suspicion_keeps_rails_in_step(self, tmp_path: Path) -> None:
+        """A rail that idles has whole windows too, in step with those that do not."""
+        records = phases(1000, 999, 0.9, 101)
+        still = {PORT.format(3, way): [1000, 0] for way in ("rcv", "xmit")}
+        records.insert(1, {"t": 0.5, "ramp": still})
+        state = "/sys/class/infiniband/mlx5_7/ports/1/state"
+        records.insert(2, {"t": 20.0, "set": {state: "1: DOWN\n"}})
+        found = windows(replayed(tmp_path, records))
+        assert len(found) == 8
+        assert len({(burst.began, burst.ended) for burst in found}) == 1
+
+    def test_off(self, tmp_path: Path) -> None:
+        """Turned off, nothing is sampled."""
+        header = traces.HEADER | {"config": {"bursts": {"enabled": False}}}
+        records = [mlx5_node(8).record(), *phases(1000, 999, 0.9, 100)]
+        run = Replay(traces.write(tmp_path, records, header))
+        assert list(run.changes()) is not None
+        assert run.pipeline.intake.bursts.windows == ()
+
+    def test_a_slow_device_rests(self, tmp_path: Path) -> None:
+        """A device that takes 80 ms a sample is left alone for minutes."""
+        records = phases(1000, 999, 0.9, 100)
+        slow = PORT.format(3, "rcv")
+        records.insert(1, {"t": 31.0, "slow": {slow: 0.08}})
+        run = replayed(tmp_path, records)
+        entry = run.pipeline.schedule.entry("burst", "mlx5_3")
+        other = run.pipeline.schedule.entry("burst", "mlx5_2")
+        assert entry is not None
+        assert other is not None
+        newest = {burst.port.device: burst.ended for burst in windows(run)}
+        assert newest["mlx5_3"] < newest["mlx5_2"]
+
+
+@given(st.lists(st.floats(0, 1e12), min_size=1, max_size=40), st.floats(0, 1))
+def test_a_percentile_lies_between(values: list[float], share: float) -> None:
+    """It is within the values, and grows with the share."""
+    found = percentile(values, share)
+    assert min(values) <= found <= max(values)
+    steps = [percentile(values, part / 10) for part in range(11)]
+    assert all(low <= high + 1e-3 for low, high in pairwise(steps))
