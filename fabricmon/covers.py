@@ -45,6 +45,42 @@ COVERS: tuple[Cover, ...] = (
         ),
     ),
     Cover("port_flapping", frozenset({"port_flap", "link_unstable"})),
+    # A link that fails loses packets and queue pairs: the link is the story.
+    *(
+        Cover(kind, frozenset({"transport_retries", "retries_exhausted"}))
+        for kind in ("port_down", "port_not_active", "port_flap", "port_flapping")
+    ),
+    *(
+        Cover(kind, frozenset({"transport_retries"}))
+        for kind in ("link_errors", "rate_degraded", "retries_exhausted")
+    ),
+    Cover(
+        "device_stuck",
+        frozenset({"transport_retries", "retries_exhausted", "straggler_link"}),
+    ),
+    # Who is slow for a reason that is told is slow for that reason.
+    *(
+        Cover(kind, frozenset({"post_flap_degraded"}))
+        for kind in ("pcie_degraded", "rate_degraded")
+    ),
+    *(
+        Cover(kind, frozenset({"straggler_link"}))
+        for kind in (
+            "pcie_degraded",
+            "port_down",
+            "port_flapping",
+            "port_not_active",
+            "post_flap_degraded",
+            "rate_degraded",
+        )
+    ),
+    Cover(
+        "straggler_link",
+        frozenset({"congestion", "post_flap_degraded", "transport_retries"}),
+    ),
+    Cover("post_flap_degraded", frozenset({"transport_retries", "congestion"})),
+    Cover("pause_victim", frozenset({"congestion"})),
+    Cover("pause_origin", frozenset({"congestion", "pause_victim"})),
     # An episode has short outages and odd rates while the link trains; what stays is
     # a fault of its own.
     Cover(

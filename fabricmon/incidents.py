@@ -31,6 +31,9 @@ from fabricmon.summaries import one_line, span
 SEQUENCE_GAP = 1000
 """Numbers left out after a restart: more than are given between two saves."""
 
+JOINED = frozenset({"config_mismatch"})
+"""Kinds of which several detectors may find some at one place: one story, all of it."""
+
 _Key = tuple[str, str]
 _Place = tuple[str, str | None, int | None]
 _RANK = {action: rank for rank, action in enumerate(Action)}
@@ -95,6 +98,12 @@ class Incidents:
         """Return the open incidents as they stand, oldest first."""
         return tuple(case.incident for case in self._cases.values())
 
+    @property
+    def are_grave(self) -> bool:
+        """Tell whether one of them is worse than information."""
+        cases = self._cases.values()
+        return any(case.incident.finding.severity > Severity.INFO for case in cases)
+
     def update(
         self,
         now: float,
@@ -152,7 +161,11 @@ class Incidents:
                 continue
             key = (finding.kind, identity(finding))
             known = chosen.get(key)
-            if known is None or _weight(finding) > _weight(known):
+            if known is None:
+                chosen[key] = finding
+            elif finding.kind in JOINED:
+                chosen[key] = _joined(known, finding)
+            elif _weight(finding) > _weight(known):
                 chosen[key] = finding
         return chosen
 
@@ -291,6 +304,14 @@ def _is_over(case: _Case, now: float, held: Callable[[Subject], bool]) -> bool:
 
 def _place(finding: Finding) -> _Place:
     return finding.kind, finding.subject.device, finding.subject.port
+
+
+def _joined(known: Finding, finding: Finding) -> Finding:
+    """Return the worse of two with the evidence of both, the worse one's first."""
+    worse, other = known, finding
+    if _weight(finding) > _weight(known):
+        worse, other = finding, known
+    return replace(worse, evidence=(*worse.evidence, *other.evidence))
 
 
 def _weight(finding: Finding) -> tuple[Severity, int, float]:

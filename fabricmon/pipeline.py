@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from fabricmon.config import Config
-from fabricmon.detect.expectation import ExpectedUp
-from fabricmon.detect.outage import TRAINED
-from fabricmon.detect.protocol import Detector, KeepsOutages
+from fabricmon.detect.protocol import Detector, KnowsJobs
+from fabricmon.fusion import Fusion
 from fabricmon.incidents import Incidents
 from fabricmon.intake import Intake
 from fabricmon.lanes import Reader
@@ -22,26 +21,30 @@ from fabricmon.model import (
     Finding,
     Health,
     Incident,
-    OutageSummary,
+    PeerAddress,
     PortId,
-    PortInfo,
     PortSnapshot,
-    PortView,
     ReadFailure,
     Snapshot,
     Subject,
     Topology,
     View,
 )
-from fabricmon.observed import Observed
-from fabricmon.parse.words import PortState
+from fabricmon.model.snapshot import NO_FACTS
+from fabricmon.port_portraits import PortPortraits
 from fabricmon.saved import SavedState
 from fabricmon.schedule import Schedule
 from fabricmon.sources.protocol import Lane, Source
-from fabricmon.verdicts import of_node, of_port
+from fabricmon.verdicts import of_node
 
 JUDGE_SECONDS = 1.0
-"""Longest time without a judgement while nothing new arrives: things also age."""
+"""Longest time without a judgement while something is wrong: things also age."""
+
+CALM_SECONDS = 5.0
+"""The same while all is well, as long as the rhythm of the error counters."""
+
+WATCHFUL_SECONDS = 15.0
+"""All is not yet well so long after a log, the kernel or a finding told something."""
 
 SLOW_SECONDS = 60.0
 """Rhythm of what is dear and changes slowly: blindness, errors of the last hour."""
@@ -86,10 +89,14 @@ class Pipeline:
         self.incidents = Incidents(parts.config, parts.node)
         self.intake = Intake(parts.config, parts.sources, self.schedule)
         self.intake.start(start.now)
-        keepers = (d for d in parts.detectors if isinstance(d, KeepsOutages))
-        self._outage_keeper = next(keepers, None)
+        knowing = (d for d in parts.detectors if isinstance(d, KnowsJobs))
+        self._job_knower = next(knowing, None)
+        self._portraits = PortPortraits(parts.config, self.intake, parts.detectors)
+        self._fusion = Fusion(parts.config, parts.detectors)
+        self._peers: tuple[PeerAddress, ...] = ()
         self._steps = 0
-        self._judged_at = start.now - JUDGE_SECONDS
+        self._judged_at = start.now - CALM_SECONDS
+        self._watchful_until = start.now + WATCHFUL_SECONDS
         self._stepped_at = start.now
         self._gap: float | None = None
         self._blind: tuple[Blindness, ...] = ()
@@ -99,7 +106,6 @@ class Pipeline:
         """Why the state could not be saved, as told by whoever saves it."""
         self.awaits_save = False
         """Whether whoever saves the state has not yet managed to once."""
-        self._expected = ExpectedUp(parts.config)
         self.snapshot = self._make_snapshot(start, None)
 
     @property
@@ -131,6 +137,7 @@ class Pipeline:
     def set_topology(self, topology: Topology) -> None:
         """Take leaf, rail and role of ports from a topology."""
         self.intake.inventory.set_topology(topology)
+        self._peers = topology.peers
 
     def hasten(self, source: str, target: str = "") -> None:
         """Poll a source at the next step instead of when it would be due."""
@@ -139,7 +146,8 @@ class Pipeline:
     def step(self, moment: Moment, *, judge: bool = False) -> tuple[Incident, ...]:
         """Start what is due, take in what has ended, judge; return what changed.
 
-        Where nothing has come in, it is judged once a second, or if ``judge`` says so.
+        Where nothing has come in, it is judged once a second while something is wrong,
+        rarely while all is well, or if ``judge`` says so.
         """
         now = moment.now
         self._note_gap(now)
@@ -147,9 +155,10 @@ class Pipeline:
             self._parts.reader.submit(entry.job)
         fed = False
         for outcome in self._parts.reader.collect(now):
-            self.intake.feed(outcome)
-            fed = fed or bool(outcome.records) or outcome.error is not None
-        if not (fed or judge) and now - self._judged_at < JUDGE_SECONDS:
+            fed = self.intake.feed(outcome) or fed
+        calm = now >= self._watchful_until and not self.intake.is_restless(now)
+        longest = CALM_SECONDS if calm else JUDGE_SECONDS
+        if not (fed or judge) and now - self._judged_at < longest:
             return ()
         return self._judge(moment)
 
@@ -204,6 +213,7 @@ class Pipeline:
         """Take over from a pipeline with another configuration: nothing is forgotten."""
         self.restore(previous.save())
         self.intake.inherit(previous.intake)
+        self._peers = previous._peers
 
     def _judge(self, moment: Moment) -> tuple[Incident, ...]:
         view = self._view(moment)
@@ -211,6 +221,9 @@ class Pipeline:
         findings: list[Finding] = []
         for detector in self._parts.detectors:
             findings.extend(detector.judge(view))
+        if self._job_knower is not None:
+            findings = [self._job_knower.annotate(each, view) for each in findings]
+        findings = self._fusion.judge(findings, view)
         changes = self.incidents.update(
             moment.now,
             moment.wall,
@@ -218,6 +231,10 @@ class Pipeline:
             self._sight(view),
             self.intake.maintenance(moment.wall),
         )
+        if self._fusion.suspects(changes):
+            self.intake.bursts.suspect(moment.now)
+        if changes or view.log_events or view.events or self.incidents.are_grave:
+            self._watchful_until = moment.now + WATCHFUL_SECONDS
         self._look_for_blind_spots(view)
         self._steps += 1
         self._gap = None
@@ -285,6 +302,10 @@ class Pipeline:
             maintenance=intake.maintenance(moment.wall),
             log_events=news.log_events,
             job=intake.workload.view,
+            bursts=intake.bursts.windows,
+            peers=self._peers,
+            kernel_events=intake.hardware.take_events(),
+            host_side=intake.hardware.view,
         )
 
     def _make_snapshot(self, moment: Moment, view: View | None) -> Snapshot:
@@ -293,7 +314,7 @@ class Pipeline:
         health: tuple[Health, ...] = ()
         failures: tuple[ReadFailure, ...] = ()
         if view is not None:
-            ports = tuple(self._port(port, view, incidents) for port in view.ports)
+            ports = self._portraits.of(view, incidents)
             health, failures = view.health, view.failures
         intake = self.intake
         blind = intake.class_error is not None or not ports or bool(failures)
@@ -323,47 +344,7 @@ class Pipeline:
             maintenance_error=intake.maintenance_error,
             job=intake.workload.view,
             log_tallies=intake.workload.tallies,
+            job_facts=self._job_knower.job_facts() if self._job_knower else NO_FACTS,
+            bursts=intake.bursts.windows,
+            host_side=intake.hardware.view,
         )
-
-    def _port(
-        self, view: PortView, node: View, incidents: tuple[Incident, ...]
-    ) -> PortSnapshot:
-        port = view.info.id
-        seen = self.intake.observed.port(port)
-        self._count_errors(seen, node.now)
-        verdict, reasons = of_port(view, incidents, self._waits(view, seen, node))
-        history = self._outages(view.info)
-        window = self.intake.window
-        return PortSnapshot(
-            info=view.info,
-            status=view.status,
-            netdev=view.netdev,
-            pci=view.pci,
-            readings=self.intake.readings(view.info),
-            verdict=verdict,
-            reasons=reasons,
-            saturated=tuple(spec.file for spec in window.saturated(port)),
-            resets=window.resets(port),
-            flaps=history.flaps,
-            downtime_seconds=history.downtime_seconds,
-            last_down=history.last_down,
-            errors_per_hour=seen.errors_per_hour,
-            traffic_received=tuple(seen.received),
-            traffic_transmitted=tuple(seen.transmitted),
-        )
-
-    def _waits(self, port: PortView, seen: Observed, node: View) -> float | None:
-        """Return how long a port is not ACTIVE that should be, else None."""
-        state = None if port.status is None else port.status.state
-        if state is None or state is PortState.ACTIVE:
-            return None
-        why = self._expected.why_now(port, node, trained=state in TRAINED)
-        return None if why is None else node.now - seen.since
-
-    def _outages(self, port: PortInfo) -> OutageSummary:
-        keeper = self._outage_keeper
-        return OutageSummary() if keeper is None else keeper.outages(port)
-
-    def _count_errors(self, seen: Observed, now: float) -> None:
-        if seen.link_moved or now - seen.errors_counted_at >= SLOW_SECONDS:
-            seen.count_errors(self.intake.window, now)

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from fabricmon.detect.protocol import Detector, KeepsOutages
+from fabricmon.detect.protocol import Detector, KeepsOutages, KnowsJobs
+from fabricmon.fusion import Fusion
 from fabricmon.incidents import Incidents
 from fabricmon.model import (
     Absence,
     Finding,
     Incident,
     IncidentState,
+    KernelEvent,
     LinkEvent,
+    LogEvent,
     MaintenanceWindow,
     NetdevStatus,
     OutageSummary,
+    PeerAddress,
     PortId,
     PortInfo,
     Subject,
 )
+from fabricmon.model.host_side import NO_HOST_SIDE
+from fabricmon.model.view import NO_JOB
 from fabricmon.parse.words import PhysState, PortState
 from tests.views import Feed, port
 
@@ -39,16 +45,23 @@ class Node(Feed):
         *detectors: type[Detector],
         infos: tuple[PortInfo, ...] = RAILS,
         begin: bool = True,
+        fused: bool = False,
         **options: Any,
     ) -> None:
         options.setdefault("files", REMEMBERING)
         super().__init__(*infos, **options)
         self.detectors = tuple(detector(self.config) for detector in detectors)
         self.incidents = Incidents(self.config, "node-1")
+        self.fusion = Fusion(self.config, self.detectors) if fused else None
         self.findings: list[Finding] = []
         self.changes: list[Incident] = []
         self.held = False
         self.events: tuple[LinkEvent, ...] = ()
+        self.logged: list[LogEvent] = []
+        self.job = NO_JOB
+        self.kernel: list[KernelEvent] = []
+        self.host_side = NO_HOST_SIDE
+        self.peers: tuple[PeerAddress, ...] = ()
         self.maintenance: tuple[MaintenanceWindow, ...] = ()
         if begin:
             self.step_all()
@@ -62,9 +75,24 @@ class Node(Feed):
 
     def step_all(self, seconds: float = 5.0) -> None:
         """Let time pass once and judge."""
-        view = self.step(seconds, events=self.events, maintenance=self.maintenance)
+        view = self.step(
+            seconds,
+            events=self.events,
+            maintenance=self.maintenance,
+            log_events=tuple(self.logged),
+            job=self.job,
+            peers=self.peers,
+            kernel_events=tuple(self.kernel),
+            host_side=self.host_side,
+        )
         self.events = ()
+        self.logged = []
+        self.kernel = []
         self.findings = [f for each in self.detectors for f in each.judge(view)]
+        for knower in (d for d in self.detectors if isinstance(d, KnowsJobs)):
+            self.findings = [knower.annotate(each, view) for each in self.findings]
+        if self.fusion is not None:
+            self.findings = self.fusion.judge(self.findings, view)
         self.changes += self.incidents.update(
             view.now, view.wall, self.findings, self._is_held, self.maintenance
         )

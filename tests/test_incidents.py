@@ -152,6 +152,16 @@ class TestOpening:
         assert story.see(finding(evidence=newer)) == []
         assert story.incidents.open()[0].finding.evidence == newer
 
+    def test_mismatches_of_one_place_are_one_story(self) -> None:
+        """Two detectors find something about one port: the worse, and all evidence."""
+        setting = Evidence("NCCL_IB_TC", "0", "", "job", "106")
+        mild = finding("config_mismatch", evidence=(setting,), action=Action.NONE)
+        worse = finding("config_mismatch", action=Action.INSPECT)
+        for found in ((mild, worse), (worse, mild)):
+            (incident,) = Story().tell(*found)
+            assert incident.finding.action is Action.INSPECT
+            assert incident.finding.evidence == (*EVIDENCE, setting)
+
 
 class TestModes:
     def test_off_is_off(self) -> None:

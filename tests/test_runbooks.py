@@ -42,6 +42,7 @@ READS = {
     "cat": r"/(sys|proc)/\S+",
     "cd": r"/sys/\S+",
     "curl": r"-s http://127\.0\.0\.1:9879/metrics",
+    "dcb": r"(pfc|app) show dev \w+",
     "dmesg": r"-T",
     "ethtool": r"(-S )?\w+",
     "fabricmon": r"(check|config|explain|parse|maintenance show)( .*)?",

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from fabricmon.catalogue import Signal
 from fabricmon.config import Config
+from fabricmon.detect.common_cause import CommonCause
 from fabricmon.detect.downs import estimate
 from fabricmon.detect.expectation import ExpectedUp, Why
 from fabricmon.detect.grace import Grace, SavedGrace
@@ -55,13 +56,19 @@ class LinkState:
     """Follows every port that is not ACTIVE."""
 
     name = "link_state"
-    kinds: tuple[str, ...] = ("port_down", "port_not_active")
+    kinds: tuple[str, ...] = (
+        "port_down",
+        "port_not_active",
+        "common_cause",
+        "fabric_control",
+    )
 
     def __init__(self, config: Config) -> None:
         """Take the thresholds of ``link_state``."""
         self._limits = config.link_state
         self._expected = ExpectedUp(config)
         self._grace = Grace()
+        self._common = CommonCause(config.link_state)
         self._up: dict[PortId, float] = {}
         self._hints: dict[PortId, float] = {}
         self._outages: dict[PortId, Outage] = {}
@@ -159,6 +166,10 @@ class LinkState:
                 make = port_down if kind == "port_down" else not_active
                 company = self._company(outage, matter)
                 yield make(outage, port, view, self._limits, company)
+        counting = {where: port for where, port in ports.items() if _matters(port)}
+        common = self._common.judge(self._fallen(counting, view), counting, view)
+        if common is not None:
+            yield common
 
     def _kind(self, outage: Outage, port: PortView, view: View) -> str:
         """Return the kind that holds for the port, empty if none does."""
@@ -193,6 +204,18 @@ class LinkState:
             self._grace.since_boot(now), self._grace.since_load(port.device, now)
         )
         return since < self._limits.boot_down_seconds
+
+    def _fallen(
+        self, ports: dict[PortId, PortView], view: View
+    ) -> dict[PortId, Outage]:
+        """Return the outages of ports that should be up and are not in training."""
+        return {
+            where: outage
+            for where, outage in self._outages.items()
+            if outage.why is not None
+            and where in ports
+            and not self._may_train(where, view.now)
+        }
 
     def _company(self, outage: Outage, ports: int) -> Company:
         """Count the ports of the node that share the fate of this one."""

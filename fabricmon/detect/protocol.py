@@ -6,7 +6,15 @@ from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from fabricmon.config import Config
-from fabricmon.model import Blindness, Finding, OutageSummary, PortInfo, View
+from fabricmon.model import (
+    Blindness,
+    Finding,
+    JobFacts,
+    OutageSummary,
+    PortId,
+    PortInfo,
+    View,
+)
 
 
 class Detector(Protocol):
@@ -44,3 +52,29 @@ class KeepsOutages(Protocol):
 
     def outages(self, port: PortInfo) -> OutageSummary:
         """Return what is remembered of this port, zeros if nothing is."""
+
+
+@runtime_checkable
+class KnowsPause(Protocol):
+    """A detector that knows since when a port holds the network up."""
+
+    def pause_onset(self, port: PortId) -> float | None:
+        """Return the Unix time at which it began, None while the port does not."""
+
+
+@runtime_checkable
+class KnowsJobs(Protocol):
+    """A detector that hears of jobs: it tells of them, and joins others' findings."""
+
+    def job_facts(self) -> JobFacts:
+        """Return what is known of jobs and peers, for those who export it."""
+
+    def annotate(self, finding: Finding, view: View) -> Finding:
+        """Return a finding with what was heard of its subject as further evidence."""
+
+
+@runtime_checkable
+class Suspects(Protocol):
+    """A detector that may have a suspicion before it has a finding."""
+
+    suspicious: bool

@@ -61,3 +61,36 @@ def _ranks(values: Sequence[float]) -> list[float]:
             ranks[place] = (start + end - 1) / 2
         start = end
     return ranks
+
+
+class DecayedMean:
+    """A mean in which a value counts half as much each half-life later.
+
+    Exponential smoothing for values that come at uneven times; ``count`` is how many
+    were taken in all.
+    """
+
+    __slots__ = ("_at", "_half_life", "_sum", "_weight", "count")
+
+    def __init__(self, half_life_seconds: float) -> None:
+        """Begin without any value."""
+        self._half_life = half_life_seconds
+        self._at = 0.0
+        self._sum = self._weight = 0.0
+        self.count = 0
+
+    def add(self, value: float, at: float) -> None:
+        """Take a value; times must not fall."""
+        if self.count:
+            passed = max(at - self._at, 0.0)
+            self._sum = decayed(self._sum, passed, self._half_life)
+            self._weight = decayed(self._weight, passed, self._half_life)
+        self._sum += value
+        self._weight += 1.0
+        self._at = at
+        self.count += 1
+
+    @property
+    def value(self) -> float | None:
+        """The mean, None before the first value."""
+        return self._sum / self._weight if self._weight > 0 else None

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabricmon.detect.statistics import (
+    DecayedMean,
     decayed,
     poisson_bound,
     rank_correlation,
@@ -86,3 +87,30 @@ def test_decay_halves_per_half_life() -> None:
     """The flap penalty of 2000 falls to 750 in 21 minutes."""
     assert decayed(1000.0, 900.0, 900.0) == pytest.approx(500.0)
     assert decayed(2000.0, 21.23 * 60, 900.0) == pytest.approx(750.0, rel=1e-3)
+
+
+class TestDecayedMean:
+    """What is usual: old values count less and less."""
+
+    def test_no_value(self) -> None:
+        """Nothing is not zero."""
+        assert DecayedMean(60).value is None
+
+    def test_half_as_much_a_half_life_later(self) -> None:
+        """One value of an hour ago against one of now: a third and two thirds."""
+        mean = DecayedMean(3600)
+        mean.add(0.0, 0)
+        mean.add(9.0, 3600)
+        assert mean.value == pytest.approx(6.0)
+        assert mean.count == 2
+
+    @given(st.lists(st.floats(0, 1e12), min_size=1, max_size=50))
+    def test_between_its_extremes(self, values: list[float]) -> None:
+        """Whatever the order and the times."""
+        mean = DecayedMean(10)
+        for second, value in enumerate(values):
+            mean.add(value, second)
+        assert mean.value is not None
+        least, most = min(values), max(values)
+        assert least <= mean.value * (1 + 1e-9) + 1e-9
+        assert mean.value <= most * (1 + 1e-9) + 1e-9

@@ -1,0 +1,180 @@
+"""Rails that pace a job, and slow jobs that are no matter of the network.
+
+``rail_slow`` says which rail; its place is not known from one node, because all hops of
+a ring run at the pace of the slowest. Only what a port shows of its own makes it a
+``straggler_link`` (``health-systems`` 4.2 and 4.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabricmon.config import Config
+from fabricmon.detect.compute_pace import ComputePace
+from fabricmon.detect.host_pace import HostPace, share_of_line
+from fabricmon.detect.local_evidence import LocalEvidence, LocalSign, Nature
+from fabricmon.detect.rail_history import RailHistory, SlowRail
+from fabricmon.detect.rail_windows import RailWindow, RailWindows, is_rail
+from fabricmon.detect.straggler_telling import rail_slow, rate_sign, straggler_link
+from fabricmon.detect.wording import subject_of
+from fabricmon.maintenance import under_maintenance
+from fabricmon.model import Blindness, Finding, PortId, PortView, View
+
+_REPAIRED_SECONDS = 300.0  # ten windows, in which a rail that was slow still shows
+
+
+class Stragglers:
+    """Compares the rails of each job of the node in every burst window."""
+
+    name = "straggler"
+    kinds: tuple[str, ...] = (
+        "rail_slow",
+        "straggler_link",
+        "host_path_slow",
+        "not_network",
+    )
+
+    def __init__(self, config: Config) -> None:
+        """Take ``stragglers`` and how windows are taken."""
+        self._limits = config.stragglers
+        self._enabled = config.bursts.enabled
+        self._retrain_seconds = config.link_errors.retrain_seconds
+        self._windows = RailWindows(config.bursts)
+        self._local = LocalEvidence(config)
+        self._histories: dict[tuple[str, str], RailHistory] = {}
+        self._slow: dict[PortId, tuple[str, SlowRail]] = {}
+        self._host = HostPace(self._limits)
+        self._compute = ComputePace(self._limits)
+        self._named: dict[PortId, float] = {}
+        self.suspicious = False
+        """Whether windows should follow each other: something is odd and not told."""
+
+    def judge(self, view: View) -> Iterator[Finding]:
+        """Yield what holds; rails are compared only when a window is complete."""
+        self._local.note(view)
+        if view.log_events:
+            self._host.note(view)
+        windows = self._windows.take(view)
+        if windows:
+            self._take(windows, view)
+        if self._slow:
+            yield from self._tell(view)
+        for found in (self._compute.judge(view), self._host.judge(view, self._local)):
+            if found is not None:
+                yield found
+
+    def blind(self, view: View) -> Iterator[Blindness]:
+        """Say so where no burst is taken, or too few rails are there to compare."""
+        rails = [port for port in view.ports if is_rail(port)]
+        if not rails:
+            return
+        if not self._enabled:
+            reason = "bursts.enabled is off: means cannot show a straggler"
+        elif len(rails) < self._limits.least_rails:
+            reason = f"{len(rails)} rails: too few to compare"
+        else:
+            return
+        for kind in self.kinds:
+            yield Blindness(kind, reason)
+
+    def save(self) -> bytes:
+        """Return nothing: ten windows tell it again."""
+        return b""
+
+    def restore(self, saved: bytes, view_offset: float) -> None:
+        """Take nothing back."""
+
+    def _take(self, windows: tuple[RailWindow, ...], view: View) -> None:
+        known = {(window.job, window.direction) for window in windows}
+        if known != self._histories.keys():
+            self._change_jobs(known)
+        self._slow = {}
+        self.suspicious = False
+        ports = {port.info.id: port for port in view.ports}
+        for window in windows:
+            history = self._histories[window.job, window.direction]
+            history.take(window)
+            if history.newest_is_judged:
+                self._pace(window, ports)
+            for slow in history.slow(window.direction):
+                best = self._slow.get(slow.port)
+                if best is None or _worse(slow, best[1]):
+                    self._slow[slow.port] = window.job, slow
+            self.suspicious |= history.suspicious
+
+    def _change_jobs(self, known: set[tuple[str, str]]) -> None:
+        """Forget what other jobs did: pace and past are a job's own (A6)."""
+        old = {job for job, _ in self._histories}
+        new = {job for job, _ in known}
+        self._histories = {
+            key: self._histories.get(key) or RailHistory(self._limits) for key in known
+        }
+        self._host.forget(new & old)
+        if new != old:
+            self._compute = ComputePace(self._limits)
+
+    def _pace(self, window: RailWindow, ports: dict[PortId, PortView]) -> None:
+        """Note how fast a job's rails are, for what concerns all of them."""
+        shares = {}
+        for rail in window.rails:
+            share = share_of_line(ports[rail.port], rail.p99)
+            if share is not None:
+                shares[str(rail.port)] = share
+        if shares:
+            self._host.take(window.job, shares, window.began)
+        rates = sorted(rail.p99 for rail in window.rails)
+        self._compute.note_rate(rates[len(rates) // 2])
+
+    def _tell(self, view: View) -> Iterator[Finding]:
+        """Yield a finding for each slow rail.
+
+        A port that is repaired is not told as a rail whose place is unknown, while the
+        windows of before still count.
+        """
+        rates = sorted(
+            port.status.rate.gbps
+            for port in view.ports
+            if is_rail(port) and port.status and port.status.rate.gbps
+        )
+        usual = rates[len(rates) // 2] if rates else None
+        ports = {port.info.id: port for port in view.ports}
+        for where, (job, slow) in self._slow.items():
+            port = ports.get(where)
+            if port is None or _is_worked_on(port, view):
+                continue
+            signs = () if slow.jitter else self._signs(port, usual, view)
+            if signs:
+                self._named[where] = view.now
+                yield straggler_link(slow, port, signs, view, self._limits)
+            elif view.now - self._named.get(where, float("-inf")) > _REPAIRED_SECONDS:
+                yield rail_slow(slow, job, view, self._limits)
+
+    def _signs(
+        self, port: PortView, usual: float | None, view: View
+    ) -> tuple[LocalSign, ...]:
+        """Return what the port shows of its own and makes it slow, its rate first.
+
+        An outage that is over is no reason: all ports of a leaf that rebooted had one,
+        and the errors of a link that trains.
+        """
+        rate = rate_sign(port, usual, view.now)
+        signs = self._local.of(port, view)
+        outages = [sign.at for sign in signs if sign.nature is Nature.STATE]
+        trained = max(outages, default=float("-inf")) + self._retrain_seconds
+        slowing = tuple(
+            sign
+            for sign in signs
+            if sign.nature is not Nature.STATE
+            and (sign.nature is not Nature.LINK or sign.at > trained)
+        )
+        return slowing if rate is None else (rate, *slowing)
+
+
+def _is_worked_on(port: PortView, view: View) -> bool:
+    """Tell whether the rail's port is under maintenance: its rail is, then."""
+    return under_maintenance(subject_of(port.info), view.maintenance, view.wall)
+
+
+def _worse(one: SlowRail, other: SlowRail) -> bool:
+    """Tell which direction tells more: what lasts before moments, then the ratio."""
+    return (not one.jitter, one.busy_ratio) > (not other.jitter, other.busy_ratio)

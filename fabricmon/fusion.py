@@ -1,0 +1,249 @@
+"""One verdict from the evidence of all detectors, and how bold it may be (A11, A12).
+
+A pure step between detectors and incidents, in the order of ``health-systems`` 4.5:
+what has a common cause is no fault of its ports; advice needs local evidence and
+enough of it; what only suffers is no culprit; one node gives up few ports at a time.
+Maintenance is known to incidents and suppresses there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from fabricmon.config import Config
+from fabricmon.detect.fallen import FallenPorts
+from fabricmon.detect.local_evidence import LocalEvidence, Nature
+from fabricmon.detect.protocol import Detector, Suspects
+from fabricmon.model import (
+    Action,
+    Evidence,
+    Finding,
+    Incident,
+    IncidentState,
+    Part,
+    Role,
+    Severity,
+    View,
+)
+
+
+class Proof(StrEnum):
+    """What a kind of finding proves, by the evidence that it is made of."""
+
+    LINK = "link"
+    PCIE = "pcie"
+    STATE = "state"
+    VOTE = "vote"
+    LOG = "log"
+    TRANSPORT = "transport"
+    CONGESTION = "congestion"
+    FABRIC = "fabric"
+    OTHER = "other"
+
+
+LOCAL = frozenset({Proof.LINK, Proof.PCIE, Proof.STATE})
+"""Evidence that lies at this end."""
+
+PROOFS: dict[str, Proof] = {
+    "port_down": Proof.STATE,
+    "port_not_active": Proof.STATE,
+    "port_flap": Proof.STATE,
+    "port_flapping": Proof.STATE,
+    "rate_degraded": Proof.STATE,
+    "straggler_link": Proof.STATE,
+    "link_errors": Proof.LINK,
+    "link_unstable": Proof.LINK,
+    "module_hot": Proof.LINK,
+    "optics_weak": Proof.LINK,
+    "pcie_degraded": Proof.PCIE,
+    "pcie_errors": Proof.PCIE,
+    "host_path_slow": Proof.PCIE,
+    "device_missing": Proof.PCIE,
+    "device_stuck": Proof.PCIE,
+    "nic_power": Proof.PCIE,
+    "receiver_stall": Proof.PCIE,
+    "pause_origin": Proof.PCIE,
+    "peer_suspect": Proof.VOTE,
+    "nccl_error": Proof.LOG,
+    "transport_retries": Proof.TRANSPORT,
+    "retries_exhausted": Proof.TRANSPORT,
+    "post_flap_degraded": Proof.TRANSPORT,
+    "congestion": Proof.CONGESTION,
+    "pause_victim": Proof.CONGESTION,
+    "rail_slow": Proof.FABRIC,
+    "not_network": Proof.FABRIC,
+    "fabric_suspect": Proof.FABRIC,
+    "fabric_control": Proof.FABRIC,
+    "common_cause": Proof.FABRIC,
+}
+"""Kinds that say where a fault is; the others speak of settings or of the monitor."""
+
+_NATURES = {
+    Nature.LINK: Proof.LINK,
+    Nature.MODULE: Proof.LINK,
+    Nature.STATE: Proof.STATE,
+    Nature.PCIE: Proof.PCIE,
+    Nature.DEVICE: Proof.PCIE,
+}
+_SLOWS_RAIL = frozenset(
+    {"port_down", "port_flapping", "post_flap_degraded", "rate_degraded"}
+)
+_OF_HOST_PATH = frozenset({"pause_origin", "congestion", "not_network"})
+_DRAINS = frozenset({Action.DRAIN_AFTER_JOB, Action.DRAIN_NOW})
+
+_Place = tuple[str | None, int | None]
+
+
+class Fusion:
+    """Weighs the findings of a node against each other, once for each judgement."""
+
+    def __init__(self, config: Config, detectors: Sequence[Detector]) -> None:
+        """Take ``fusion``; ``detectors`` may suspect what they do not tell yet."""
+        self._limits = config.fusion
+        self._local = LocalEvidence(config)
+        self._suspecting = [each for each in detectors if isinstance(each, Suspects)]
+        self._fallen = FallenPorts(config.link_state)
+        self._doubted = float("-inf")
+
+    def judge(self, findings: Sequence[Finding], view: View) -> list[Finding]:
+        """Return the findings as they hold in the light of each other."""
+        self._local.note(view)
+        if not findings:
+            return []
+        kept = self._fallen.without(findings, view)
+        self._note_doubts(kept, view)
+        kept = [each for each in kept if not self._is_idle_talk(each, kept)]
+        if any(each.kind == "host_path_slow" for each in kept):  # all rails alike
+            kept = [each for each in kept if each.kind not in _OF_HOST_PATH]
+        kept = [self._weighed(each, kept, view) for each in kept]
+        return self._within_budget(kept)
+
+    def suspects(self, changes: Iterable[Incident]) -> bool:
+        """Tell whether the rails should be looked at closely now."""
+        return any(each.suspicious for each in self._suspecting) or any(
+            change.state is IncidentState.OPEN
+            and change.finding.severity >= Severity.WARNING
+            for change in changes
+        )
+
+    def _note_doubts(self, findings: Sequence[Finding], view: View) -> None:
+        """Remember when a rail of this node was last in doubt."""
+        doubts = [
+            each
+            for each in findings
+            if each.severity >= Severity.WARNING and each.kind != "not_network"
+        ]
+        if not doubts:
+            return
+        rails = {
+            port.info.id.device for port in view.ports if port.info.role is Role.COMPUTE
+        }
+        if any(
+            each.kind == "rail_slow" or each.subject.device in rails for each in doubts
+        ):
+            self._doubted = view.wall
+
+    def _is_idle_talk(self, finding: Finding, findings: Sequence[Finding]) -> bool:
+        """Tell whether others know better than a finding without a place.
+
+        The network was not clean, or the port that makes the rail slow is known.
+        """
+        if finding.kind == "not_network":
+            return finding.onset <= self._doubted
+        if finding.kind != "rail_slow":
+            return False
+        rail = finding.subject.rail
+        return any(
+            other.kind in _SLOWS_RAIL and other.subject.rail == rail
+            for other in findings
+        )
+
+    def _weighed(
+        self, finding: Finding, findings: Sequence[Finding], view: View
+    ) -> Finding:
+        """Return a finding with no more blame and advice than its evidence bears."""
+        proof = PROOFS.get(finding.kind, Proof.OTHER)
+        if proof is Proof.OTHER:
+            return finding
+        suffers = proof in (Proof.TRANSPORT, Proof.CONGESTION)
+        blames = suffers and finding.part is Part.CULPRIT
+        if finding.action is Action.NONE and not blames:
+            return finding
+        proofs = {proof, *_beside(finding, findings)}
+        if not proofs & LOCAL:
+            proofs |= self._shown(finding, view)
+        if proofs & LOCAL and self._weight(proofs) >= self._limits.action_weight:
+            return finding
+        part = Part.VICTIM if blames and not proofs & LOCAL else finding.part
+        return replace(finding, action=Action.NONE, part=part)
+
+    def _weight(self, proofs: set[Proof]) -> float:
+        """Return the sum of what each kind of evidence weighs.
+
+        Congestion explains what comes from afar, not what this end shows of its own.
+        """
+        limits = self._limits
+        weights = {
+            Proof.LINK: limits.link_weight,
+            Proof.PCIE: limits.pcie_weight,
+            Proof.STATE: limits.state_weight,
+            Proof.VOTE: limits.vote_weight,
+            Proof.LOG: limits.log_weight,
+            Proof.TRANSPORT: limits.transport_weight,
+        }
+        local = sum(weights[proof] for proof in proofs & LOCAL)
+        afar = sum(weights.get(proof, 0.0) for proof in proofs - LOCAL)
+        if Proof.CONGESTION in proofs:
+            afar = max(afar - limits.congestion_weight, 0.0)
+        return local + afar
+
+    def _shown(self, finding: Finding, view: View) -> set[Proof]:
+        """Return what the finding's port showed of its own lately."""
+        subject = finding.subject
+        found: set[Proof] = set()
+        for port in view.ports:
+            same = port.info.id.port == subject.port or subject.port is None
+            if port.info.id.device == subject.device and same:
+                natures = self._local.natures(port, view)
+                found |= {_NATURES[nature] for nature in natures}
+        return found
+
+    def _within_budget(self, findings: list[Finding]) -> list[Finding]:
+        """Advise to drain for few ports at once; the others are to be looked at."""
+        limit = self._limits.drain_ports
+        draining = [each for each in findings if each.action in _DRAINS]
+        places = {_place(each) for each in draining}
+        if len(places) <= limit:
+            return findings
+        draining.sort(key=lambda each: (-each.severity, each.onset, str(_place(each))))
+        first = dict.fromkeys(_place(each) for each in draining)
+        allowed = set(list(first)[:limit])
+        spent = Evidence(
+            "drain_advice", len(places), "ports", "fusion.drain_ports", limit
+        )
+        return [
+            replace(each, action=Action.INSPECT, evidence=(*each.evidence, spent))
+            if each.action in _DRAINS and _place(each) not in allowed
+            else each
+            for each in findings
+        ]
+
+
+def _place(finding: Finding) -> _Place:
+    return finding.subject.device, finding.subject.port
+
+
+def _beside(finding: Finding, findings: Sequence[Finding]) -> set[Proof]:
+    """Return what other findings prove of the same port, or of its device."""
+    subject = finding.subject
+    found: set[Proof] = set()
+    if subject.device is None:
+        return found
+    for other in findings:
+        there = other.subject
+        same = there.port == subject.port or None in (there.port, subject.port)
+        if other is not finding and there.device == subject.device and same:
+            found.add(PROOFS.get(other.kind, Proof.OTHER))
+    return found
