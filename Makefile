@@ -2,6 +2,7 @@
 # test      all checks and tests, against the built wheel; ARGS="tests/x -k y" for some
 # lint      the static checks alone
 # bench     the measurements behind docs/benchmarks.md
+# bench-detect  how well faults are detected, for docs/benchmarks.md; ARGS="--quick"
 # generate  rewrite the committed files that are made from tables in the package
 # dev       make .venv complete for development, with the working tree installed
 # clean     remove everything that the other targets made
@@ -20,13 +21,15 @@ ARGS ?=
 
 # Python files that rewrite committed files; tests prove those files fresh.
 GENERATORS := fabricmon/documentation.py tools/demo_trace.py
-# Python files that measure; each prints its result.
-BENCHMARKS := $(sort $(wildcard bench/bench_*.py))
+# Python files that measure; each prints its result. Those that simulate fleets take
+# hours and are called by themselves.
+BENCHMARKS := $(sort $(filter-out bench/bench_detect.py bench/bench_healthy.py, \
+  $(wildcard bench/bench_*.py)))
 
-.PHONY: help run test lint bench generate dev clean programs FORCE
+.PHONY: help run test lint bench bench-detect generate dev clean programs FORCE
 
 help:
-	@sed -n 's/^# \([a-z]*  .*\)/\1/p' Makefile
+	@sed -n 's/^# \([a-z-]*  .*\)/\1/p' Makefile
 
 run: .venv/.installed
 	@exec .venv/bin/fabricmon run --or-demo $(ARGS)
@@ -50,6 +53,10 @@ lint: build/venv.stamp
 
 bench: programs build/wheel.stamp
 	@for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file"; done
+
+bench-detect: .venv/.dev
+	@.venv/bin/python $(PIP_INSTALL) --group bench
+	@.venv/bin/python bench/bench_detect.py --out docs/benchmarks.md $(ARGS)
 
 generate: .venv/.dev
 	@for file in $(GENERATORS); do echo "== $$file"; .venv/bin/python "$$file"; done

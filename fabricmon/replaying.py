@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -15,9 +15,9 @@ from fabricmon.config_load import Loaded, build
 from fabricmon.errors import ConfigError, TraceError
 from fabricmon.host.inline import InlineReader
 from fabricmon.host.replay import ReplayHost, Wake
-from fabricmon.host.trace import TraceProblem
+from fabricmon.host.trace import Header, TraceProblem
 from fabricmon.host.trace_read import TraceReader
-from fabricmon.model import Incident, PortPlace, Topology
+from fabricmon.model import Incident, PeerAddress, PortPlace, Topology
 from fabricmon.pipeline import Pipeline
 from fabricmon.registry import SOURCES
 
@@ -41,10 +41,13 @@ class Replay:
     `TraceError` where the header cannot be used.
     """
 
-    def __init__(self, path: Path, loaded: Loaded | None = None) -> None:
-        """Open the trace and read its header."""
-        self.host = ReplayHost(TraceReader(path))
-        self._loaded = loaded or _from_header(self.host, path)
+    def __init__(self, trace: Path | ReplayHost, loaded: Loaded | None = None) -> None:
+        """Open the trace and read its header; a host is one that just begins."""
+        name = str(trace) if isinstance(trace, Path) else trace.header.node
+        if isinstance(trace, Path):
+            trace = ReplayHost(TraceReader(trace))
+        self.host = trace
+        self._loaded = loaded or _from_header(self.host, name)
         self._restart(None)
 
     @property
@@ -86,13 +89,13 @@ class Replay:
         pipeline = make_pipeline(host, self._reader, self._loaded, node)
         if previous is not None:
             pipeline.restore(previous.save())
-        if host.header.topology is not None:
-            pipeline.set_topology(topology(host.header.topology))
+        pipeline.set_topology(topology(host.header))
         self._pipeline = pipeline
 
 
-def topology(document: Mapping[str, Any]) -> Topology:
+def topology(header: Header) -> Topology:
     """Return the topology of a trace's header; what does not fit is left out."""
+    document = header.topology or {}
     ports = document.get("ports")
     places = ports.items() if isinstance(ports, Mapping) else ()
     kept = []
@@ -100,12 +103,13 @@ def topology(document: Mapping[str, Any]) -> Topology:
         with suppress(msgspec.ValidationError, TypeError):
             kept.append(msgspec.convert({"port": port, **place}, PortPlace))
     rack = document.get("rack")
-    return Topology(rack if isinstance(rack, str) else None, tuple(kept))
+    peers = tuple(starmap(PeerAddress, sorted(header.peers.items())))
+    return Topology(rack if isinstance(rack, str) else None, tuple(kept), peers)
 
 
-def _from_header(host: ReplayHost, path: Path) -> Loaded:
+def _from_header(host: ReplayHost, path: str) -> Loaded:
     try:
         return build(dict(host.header.config or {}), (), ())
     except ConfigError as error:
         host.close()
-        raise TraceError(f"header: config: {error}", path=str(path), line=1) from None
+        raise TraceError(f"header: config: {error}", path=path, line=1) from None

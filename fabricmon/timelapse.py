@@ -26,9 +26,11 @@ class TimelapseDrive:
     again and again, and the node stands still.
     """
 
-    def __init__(self, trace: Path, speed: float) -> None:
+    def __init__(self, trace: Path | ReplayHost, speed: float) -> None:
         """Open the trace; raises `TraceError` where its header cannot be used."""
-        self._host = ReplayHost(TraceReader(trace))
+        if not isinstance(trace, ReplayHost):
+            trace = ReplayHost(TraceReader(trace))
+        self._host = trace
         self._speed = speed
         self.ended: Callable[[], None] = lambda: None
         self._reader: InlineReader | None = None

@@ -18,6 +18,7 @@ from fabricmon.errors import TraceError
 from fabricmon.host.inline import InlineReader
 from fabricmon.host.record import RecordingHost
 from fabricmon.host.replay import ReplayHost
+from fabricmon.host.trace import Header
 from fabricmon.host.trace_read import TraceReader
 from fabricmon.model import Role
 from fabricmon.registry import SOURCES
@@ -143,7 +144,7 @@ class TestHeader:
     )
     def test_a_topology_that_does_not_fit(self, document: Json) -> None:
         """It costs what it says wrong, not the replay."""
-        assert topology(document).ports == ()
+        assert topology(Header(node="n1", topology=document)).ports == ()
 
 
 class TestRestart:

@@ -18,6 +18,8 @@ import msgspec
 from fabricmon.cli import USAGE_ERROR, folder, number_up_to
 from fabricmon.cli.answers import from_ibstat, from_sample, reason
 from fabricmon.cli.document import Document, dump, render
+from fabricmon.cli.settings_table import judge, setting, with_settings
+from fabricmon.cli.settings_table import render as render_settings
 from fabricmon.config_load import Loaded, load
 from fabricmon.model import Verdict
 from fabricmon.parse.ibstat import ibstat_report
@@ -65,6 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sample", action="store_true", help="take a sample, do not ask the agent"
     )
+    parser.add_argument(
+        "--settings",
+        nargs="*",
+        type=setting,
+        metavar="NAME=VALUE",
+        help="hold settings of NCCL against a sample: these, or those of the node",
+    )
     parser.add_argument("--ibstat", metavar="FILE", help="look at this output only")
     parser.add_argument("--ibstat-stderr", metavar="FILE", help="its standard error")
     parser.add_argument("--ibstat-exit", type=int, metavar="N", help="its exit status")
@@ -85,7 +94,9 @@ def run(options: argparse.Namespace) -> int:
         document = _from_agent(options, loaded) or _sample(options, loaded, node)
     if options.format == "text":
         root = (options.root or loaded.config.root).rstrip("/")
-        said = f"{render(document, root)}({_origin(options, document, loaded)})\n"
+        table = document.content.get("settings")
+        settings = "" if table is None else f"\n{render_settings(table)}\n"
+        said = f"{render(document, root)}{settings}({_origin(options, document, loaded)})\n"
         _write(said)
     else:
         _print(document, options.format)
@@ -103,7 +114,8 @@ def _ibstat(options: argparse.Namespace) -> Report:
 
 def _from_agent(options: argparse.Namespace, loaded: Loaded) -> Document | None:
     """Ask the agent; None if it is not wanted or does not answer."""
-    if options.root is not None or options.sample or options.interval is not None:
+    wants_sample = options.sample or options.settings is not None
+    if options.root is not None or wants_sample or options.interval is not None:
         return None
     answer = ask(_socket(loaded), {"ask": "check"}, AGENT_SECONDS)
     if answer is None:
@@ -120,7 +132,10 @@ def _sample(options: argparse.Namespace, loaded: Loaded, node: str) -> Document:
     sampler = Sampler(loaded, node, options.root)
     try:
         sampler.look(options.interval)
-        return from_sample(sampler, options.interval)
+        document = from_sample(sampler, options.interval)
+        if options.settings is None:
+            return document
+        return with_settings(document, judge(sampler, options.settings))
     finally:
         sampler.close()
 
@@ -153,6 +168,7 @@ def _origin(options: argparse.Namespace, document: Document, loaded: Loaded) -> 
         return "from this output of ibstat alone"
     if options.interval is not None:
         return "from two samples: flaps between them are not seen"
-    asked = options.root is None and not options.sample
+    sampled = options.sample or options.settings is not None
+    asked = options.root is None and not sampled
     why = f" because no agent answers at {_socket(loaded)}" if asked else ""
     return f"from one sample{why}: flaps and errors that grow are not seen"

@@ -1,7 +1,7 @@
 """``fabricmon demo``: the agent on an embedded node that breaks and heals.
 
-The node is a recorded one with eight rails; it plays in time lapse, again and again,
-through the agent that runs on real nodes.
+The node is a recorded one with eight rails, or a simulated one out of a scenario; it
+plays in time lapse, again and again, through the agent that runs on real nodes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import shlex
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -21,6 +22,7 @@ from fabricmon.agent import Agent, Settings
 from fabricmon.cli import number_up_to
 from fabricmon.cli.run import announce, load_for_agent, make_settings
 from fabricmon.config_load import Loaded
+from fabricmon.host.replay import ReplayHost
 from fabricmon.runtime.logging import make_logger
 from fabricmon.timelapse import TimelapseDrive
 
@@ -31,11 +33,14 @@ FASTEST = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How to play: how fast, which trace, and whether to stop at its end."""
+    """How to play: how fast, which trace or scenario, whether to stop at its end."""
 
     speed: float = SPEED
     trace: Path | None = None
     once: bool = False
+    scenario: str | None = None
+    seed: int = 1
+    node: int = 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,14 +52,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"times as fast as it was (default {SPEED:g})",
     )
-    parser.add_argument("--trace", type=Path, metavar="FILE", help="trace to play")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--trace", type=Path, metavar="FILE", help="trace to play")
+    what.add_argument(
+        "--scenario", metavar="NAME|FILE", help="simulate this (see simulate --list)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of the scenario"
+    )
+    parser.add_argument(
+        "--node", type=int, default=0, metavar="K", help="node of the scenario, from 0"
+    )
     parser.add_argument("--once", action="store_true", help="end with the trace")
     parser.add_argument("--config", type=Path, metavar="FILE", help="file to read")
 
 
 def run(options: argparse.Namespace) -> int:
     """Play until SIGTERM, or to the end of the trace."""
-    return play(Choice(options.speed, options.trace, options.once), options.config)
+    choice = Choice(
+        options.speed,
+        options.trace,
+        options.once,
+        options.scenario,
+        options.seed,
+        options.node,
+    )
+    return play(choice, options.config)
 
 
 def play(choice: Choice, file: Path | None) -> int:
@@ -63,10 +86,10 @@ def play(choice: Choice, file: Path | None) -> int:
         as_file(files("fabricmon").joinpath(TRACE)) as shipped,
         tempfile.TemporaryDirectory(prefix="fabricmon-demo-") as folder,
     ):
-        trace = choice.trace or shipped
+        make = _source(choice, shipped)
         loaded = _in_folder(load_for_agent(file), folder)
         log = make_logger(loaded.config.log)
-        drive = TimelapseDrive(trace, choice.speed)  # or there is nothing to announce
+        drive = TimelapseDrive(make(), choice.speed)  # or there is nothing to announce
         announce(loaded)
         print(f"Check:   {_check_command(folder)}")
         print(_explain(choice), flush=True)
@@ -77,7 +100,19 @@ def play(choice: Choice, file: Path | None) -> int:
                 return 0
             for left in Path(folder).iterdir():
                 left.unlink()
-            drive = TimelapseDrive(trace, choice.speed)
+            drive = TimelapseDrive(make(), choice.speed)
+
+
+def _source(choice: Choice, shipped: Path) -> Callable[[], Path | ReplayHost]:
+    """Return what opens the trace, or simulates the node anew."""
+    trace = choice.trace or shipped
+    if choice.scenario is None:
+        return lambda: trace
+    # The model is loaded only by who asks for it.
+    from fabricmon.sim.host import stage_of  # noqa: PLC0415
+
+    make = stage_of(choice.scenario, choice.seed)
+    return lambda: make(choice.node)
 
 
 async def _play_once(settings: Settings, drive: TimelapseDrive) -> bool:
@@ -90,7 +125,8 @@ async def _play_once(settings: Settings, drive: TimelapseDrive) -> bool:
 
 def _explain(choice: Choice) -> str:
     end = "it ends by itself" if choice.once else "it starts again until Ctrl-C"
-    return f"A node from a trace, {choice.speed:g} times as fast as it was: {end}."
+    what = "a trace" if choice.scenario is None else f"scenario {choice.scenario}"
+    return f"A node from {what}, {choice.speed:g} times as fast as it was: {end}."
 
 
 def _check_command(folder: str) -> str:

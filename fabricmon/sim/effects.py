@@ -288,11 +288,15 @@ class KernelLines:
 
 @dataclass(frozen=True, slots=True)
 class LogLines:
-    """Lines of the job's log on a node, as a process prints them, newlines included."""
+    """Lines of a job's log on a node, as a process prints them, newlines included.
+
+    ``job`` None is the node's first one.
+    """
 
     node: int
     at: float
     text: str
+    job: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,10 +340,74 @@ class Maintenance:
     ports: tuple[SimPort, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class PcieLink:
+    """The PCIe link of a device trains anew at ``at``: lanes and GT/s of each lane.
+
+    ``slot_width`` and ``slot_speed`` are what the slot can (the maximum of the bridge
+    above); None leaves it at what the card can. It limits nothing by itself: a
+    `Capacity` does.
+    """
+
+    port: SimPort
+    at: float
+    width: int
+    speed: float
+    slot_width: int | None = None
+    slot_speed: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Reading a file of a node fails for a time; then it goes on as if nothing was."""
+
+    node: int
+    begin: float
+    end: float
+    path: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class NetdevGone:
+    """The network device of a port leaves the host's view, its driver statistics too.
+
+    The RDMA device and its traffic stay; the link to the network device goes.
+    """
+
+    port: SimPort
+    begin: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class OnPriority:
+    """The port's data goes by ``priority``, not by the profile's lossless one."""
+
+    port: SimPort
+    begin: float
+    end: float
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mute:
+    """A counter stands still although what it counts happens.
+
+    Also what the model itself would count; other effects on it are dropped.
+    """
+
+    port: SimPort
+    meter: Meter
+    begin: float
+    end: float
+
+
 Effect: TypeAlias = (
     Counting | Step | Level | Preset | Reset | Capacity | Outage | PortText | NodeFile
     | Gone | Frozen | Stall | JobEnds | Reboot | Silence | WallStep | KernelLines
     | LogLines | ModuleReading | Bridged | DeviceHealth | Maintenance
+    | PcieLink | Unreadable | NetdevGone | OnPriority | Mute
 )  # fmt: skip
 
 

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 from fabricmon.sim.effects import SimPort
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A job uses a port: from ``start``, with data from ``first_step`` to ``end``."""
+
+    job: str
+    start: float
+    first_step: float
+    end: float
+
+
 class Plan(Protocol):
-    """What a fault may ask of the fleet that it is put into."""
+    """What a fault may ask of the fleet that it is put into.
+
+    ``slot_speed`` is in GT/s a lane.
+    """
 
     duration: float
     line_rate_gbps: float
@@ -18,6 +32,15 @@ class Plan(Protocol):
     nodes: int
     rails: int
     sights: frozenset[str]
+    slot_speed: float
+    slot_width: int
+
+    @property
+    def shown(self) -> frozenset[str]:
+        """What these machines let an agent see of a rail.
+
+        Sights, meters that are counted where a sight shows it, and `STATE`.
+        """
 
     def node_name(self, node: int) -> str:
         """Name of a node in traces."""
@@ -49,8 +72,20 @@ class Plan(Protocol):
     def jobs_of(self, node: int) -> tuple[str, ...]:
         """Ids of the jobs that use a node."""
 
+    def jobs_on(self, port: SimPort) -> tuple[str, ...]:
+        """Ids of the jobs that use a port, whenever that is."""
+
+    def work(self, port: SimPort) -> tuple[Work, ...]:
+        """When jobs use a port, in order of their starts."""
+
     def job_start(self, job: str) -> float:
         """When the first step of a job begins."""
+
+    def ack_seconds(self, job: str) -> float:
+        """Time after which a job's connections miss an acknowledgement."""
+
+    def retries(self, job: str) -> int:
+        """How often they send again before they give up."""
 
     def peers(self, port: SimPort) -> tuple[SimPort, ...]:
         """Ports that exchange data with this one in its jobs' rings."""
@@ -63,6 +98,10 @@ class Plan(Protocol):
 
     def address(self, node: int) -> str:
         """Out-of-band address of a node, as NCCL prints it."""
+
+
+STATE: Final = "state"
+"""In `Plan.shown`: state files tell of the link. Those of EFA always say ACTIVE."""
 
 
 class Draw(Protocol):

@@ -11,7 +11,8 @@ from msgspec import Struct, field
 class FaultTruth(Struct, frozen=True, kw_only=True):
     """One fault: where, when, which kinds answer it, and how long they may take.
 
-    ``onset`` is when its signature is complete and ``deadline`` seconds after it.
+    ``onset`` is when its signature is complete and ``deadline`` seconds after it;
+    ``begin`` is when its cause began: an answer between the two is early, not wrong.
     ``visible`` is False where the mask hides the signature: then only abstaining is
     right. ``signals`` names evidence that would be of the injected cause.
     """
@@ -30,6 +31,7 @@ class FaultTruth(Struct, frozen=True, kw_only=True):
     peer: str | None = None
     signals: tuple[str, ...] = ()
     by_vote: bool = False
+    begin: float | None = None
 
 
 class Place(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -41,7 +43,11 @@ class Place(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Forbidden(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What must not be said; keys that are not given match anything."""
+    """What must not be said; keys that are not given match anything.
+
+    With ``begin`` it holds from then until ``end`` (None: for good), seconds: what is
+    told within is wrong whoever is at fault, and answers nothing.
+    """
 
     node: str | None = None
     device: str | None = None
@@ -49,6 +55,14 @@ class Forbidden(Struct, frozen=True, kw_only=True, omit_defaults=True):
     actionable: bool | None = None
     severity: str | None = None
     role: str | None = None
+    begin: float | None = None
+    end: float | None = None
+
+    def holds_at(self, t: float) -> bool:
+        """Tell whether the rule holds at a time."""
+        if self.begin is None:
+            return True
+        return self.begin <= t and (self.end is None or t < self.end)
 
 
 class Truth(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,69 @@
+"""A simulated node as a live Host: its records are made while time comes to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fabricmon.errors import ConfigError
+from fabricmon.host.replay import ReplayHost
+from fabricmon.host.trace import Header, TraceProblem, TraceRecord
+from fabricmon.sim.load import load
+from fabricmon.sim.node import NodePlay
+from fabricmon.sim.staging import Stage
+
+MAX_PROBLEMS = 1000
+"""Problems that are kept; more are only counted."""
+
+
+class SimulatedRecords:
+    """The records of one node, as `trace_read.TraceReader` gives those of a file."""
+
+    def __init__(self, stage: Stage, node: int) -> None:
+        play = NodePlay(stage, node)
+        self._records = play.records()
+        self._node = stage.plan.node_name(node)
+        self._count = 1
+        self._problems: list[TraceProblem] = []
+        self.header: Header = play.header
+        self.problem_count = 0
+
+    @property
+    def problems(self) -> tuple[TraceProblem, ...]:
+        """What could not be used so far: the first `MAX_PROBLEMS` of it."""
+        return tuple(self._problems)
+
+    def complain(self, message: str) -> None:
+        """Note that something in the record just given cannot be used."""
+        self.problem_count += 1
+        if len(self._problems) < MAX_PROBLEMS:
+            self._problems.append(TraceProblem(self._node, self._count, message))
+
+    def __iter__(self) -> Iterator[TraceRecord]:
+        return self
+
+    def __next__(self) -> TraceRecord:
+        record = next(self._records)
+        self._count += 1
+        return record
+
+    def close(self) -> None:
+        """Make no more records."""
+        self._records = iter(())
+
+
+def simulated_host(stage: Stage, node: int) -> ReplayHost:
+    """Return a node of a fleet as a Host at t = 0."""
+    return ReplayHost(SimulatedRecords(stage, node))
+
+
+def stage_of(scenario: str, seed: int) -> Callable[[int], ReplayHost]:
+    """Return what makes hosts of the nodes of a scenario; raises `ConfigError`."""
+    stage = Stage(load(scenario), seed)
+
+    def make(node: int) -> ReplayHost:
+        if not 0 <= node < stage.plan.nodes:
+            remedy = f"write 0 to {stage.plan.nodes - 1}"
+            raise ConfigError(f"there is no node {node}", key="--node", remedy=remedy)
+        return simulated_host(stage, node)
+
+    return make
