@@ -50,6 +50,7 @@ class Group(StrEnum):
     ERRORS = "errors"
     OUTAGES = "outages"  # apart: read every second where nothing tells of links
     TRAFFIC = "traffic"  # and what is routine or configured: nobody hurries for it
+    BURST = "burst"  # bytes once more, several times a second for a few seconds
     HARDWARE = "hardware"
     NETDEV = "netdev"
     DRIVER = "driver"
@@ -451,11 +452,11 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
           "Congestion notifications ignored: congestion control is off",
           _S.CNP_IGNORED, width=64, export=_ETH),
     _mlx5("roce_slow_restart", "roce_slow_restart_used", _CONG,
-          "Times that slow restart was used", export=_ETH),
+          "Times that slow restart was used", export=Export.COUNTED),
     _mlx5("roce_slow_restart_cnps", "roce_slow_restart_cnps", _CONG,
-          "Congestion notifications made by slow restart", export=_ETH),
+          "Congestion notifications made by slow restart", export=Export.COUNTED),
     _mlx5("roce_slow_restart_trans", "roce_slow_restart", _CONG,
-          "Changes into slow restart", export=_ETH),
+          "Changes into slow restart", export=Export.COUNTED),
     _mlx5("req_cqe_error", "req_cqes_errors", _RES,
           "Completions in error at the requester"),
     _mlx5("resp_cqe_error", "resp_cqes_errors", _RES,
@@ -474,7 +475,8 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
           "Requests refused here for their key or permission"),
     _mlx5("rx_write_requests", "rx_write_requests", _TRAF, "RDMA writes received"),
     _mlx5("rx_read_requests", "rx_read_requests", _TRAF, "RDMA reads received"),
-    _mlx5("rx_atomic_requests", "rx_atomic_requests", _TRAF, "RDMA atomics received"),
+    _mlx5("rx_atomic_requests", "rx_atomic_requests", _TRAF, "RDMA atomics received",
+          export=Export.COUNTED),
     _mlx5("rx_dct_connect", "rx_dct_connect_requests", _TRAF,
           "Connection requests received for dynamic transports"),
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from fabricmon.catalogue import ROWS, CounterKind, CounterSpec, Directory, Overflow
 from fabricmon.config_manual import manual, schema
+from fabricmon.parse.nccl_rules import COARSE, MOST_LITERALS, SUBJECTS
+from fabricmon.sim import manual as scenario_manual
 from fabricmon.sinks.families import FAMILIES
 
 _MOST_FILES = 3  # of one metric that are named one by one
@@ -92,6 +94,30 @@ def _field(spec: CounterSpec) -> str:
     return f"{spec.width} bits, {spec.overflow}"
 
 
+def log_rules() -> str:
+    """Return the reference of the log rule table."""
+    literals = ", ".join(f"`{text}`" for text, _ in COARSE)
+    room = MOST_LITERALS - len(COARSE)
+    parts = [_LOG_RULES.format(literals=literals, room=room)]
+    for subject, rows in SUBJECTS:
+        table = _table(
+            ("Row", "Kind", "Severity", "Library", "Versions", "Meaning"),
+            (
+                (
+                    f"`{row.id}`",
+                    f"`{row.kind}`",
+                    row.severity.value,
+                    row.library,
+                    row.versions,
+                    row.meaning + (" †" if row.unscanned else ""),
+                )
+                for row in rows
+            ),
+        )
+        parts.append(f"## {subject}\n\n{table}")
+    return "\n".join(parts)
+
+
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [_line(head), _line(["---"] * len(head)), *map(_line, rows)]
     return "\n".join(lines) + "\n"
@@ -157,6 +183,28 @@ A value that falls was reset; `fabricmon_port_count_resets_total` counts that.
 """
 
 
+_LOG_RULES = """# Log rules
+
+Made by `python -m fabricmon.documentation log-rules`; do not edit.
+
+What fabricmon recognises in the logs of NCCL, RCCL, aws-ofi-nccl and what stands around
+them. Kind and severity are those of the line alone; some depend on what it says, such as
+the status of a completion or the text of an event, and the meaning tells so. The first
+row that matches wins. Any other warning of the library is `unclassified_warn`.
+
+Rows of your own are `logs.rules` in the configuration. They are looked for besides these
+and hide none. A pattern that could take long on hostile text is refused, with the reason.
+An anchor of yours that holds one of the texts below costs nothing; of all others together
+at most {room} texts are made, so those that are not alike have to be few.
+
+Only lines that hold one of these texts are looked at, and a few lines behind some:
+{literals}.
+
+† Holds none of these texts and is found only where whole files are read, as by
+`fabricmon logs`.
+"""
+
+
 def _schema() -> str:
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
@@ -165,6 +213,8 @@ DOCUMENTS: tuple[Document, ...] = (
     Document("metrics", "docs/metrics.md", metrics),
     Document("configuration", "docs/configuration.md", manual),
     Document("schema", "docs/fabricmon.schema.json", _schema),
+    Document("log-rules", "docs/log-rules.md", log_rules),
+    Document("scenarios", "docs/scenarios.md", scenario_manual.manual),
 )
 
 

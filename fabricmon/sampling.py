@@ -11,11 +11,11 @@ from fabricmon.assembly import make_pipeline, make_poll, moment
 from fabricmon.catalogue import FaultClass
 from fabricmon.config_load import Loaded
 from fabricmon.driving import live_host
-from fabricmon.model import Delta, PortId
+from fabricmon.model import Delta, PortId, Record, Target
 from fabricmon.pipeline import Pipeline
 from fabricmon.registry import SOURCES
 from fabricmon.runtime.reader import PATIENCE_SECONDS, ThreadReader
-from fabricmon.sources.protocol import Lane
+from fabricmon.sources.protocol import Lane, Poll
 
 _SOURCES = tuple(
     source for source in SOURCES if source.lane in {Lane.NODE, Lane.DEVICE}
@@ -55,6 +55,15 @@ class Sampler:
             self.pipeline.read_again()
             self._run(self._host.monotonic() + self._patience, until_seen=True)
         self.pipeline.step(moment(self._host), judge=True)  # what hangs, hangs by now
+
+    def ask(self, poll: Poll) -> tuple[Record, ...]:
+        """Run a poll of the whole node here and now: what is asked once, if at all."""
+        return poll(self._host, Target(), self.pipeline.config)
+
+    def read(self, path: str) -> bytes:
+        """Read a file of the node; nothing where it cannot be read."""
+        raw = self._host.read(path)
+        return raw if isinstance(raw, bytes) else b""
 
     def growth(self, port: PortId, seconds: float) -> tuple[Delta, ...]:
         """Return the error counters of a port that grew in the newest ``seconds``."""

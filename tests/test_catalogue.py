@@ -416,11 +416,18 @@ class TestDriverStatistics:
         assert {s.export for s in labelled} == {Export.COUNTED, Export.NEVER}
 
     def test_rdma_counters_are_exported_also_at_zero(self) -> None:
-        """Absent is not zero, but for what the other link layer alone has."""
+        """Absent is not zero, but for what the other link layer alone has.
+
+        Spared are a few that are zero for ever on nearly every node, and that no rule
+        compares: a port has room for 80 series.
+        """
         spared = {Export.COUNTED, Export.NEVER}
-        assert [
-            s.file for s in ROWS if s.directory.is_rdma and s.export in spared
-        ] == []
+        assert {s.file for s in ROWS if s.directory.is_rdma and s.export in spared} == {
+            "roce_slow_restart",
+            "roce_slow_restart_cnps",
+            "roce_slow_restart_trans",
+            "rx_atomic_requests",
+        }
 
 
 class TestAer:

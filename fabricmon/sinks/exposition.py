@@ -165,22 +165,29 @@ class Exposition:
             if content is None:
                 return self._beside()
             series = CounterSeries(content.ports, self._shown)
+            content = self._content() or content  # which tells what found no room
             return [*content.metrics(), *series.metrics(readings_of(content.ports))]
 
     def _render(self, content: _Content, encoder: Encoder, content_type: str) -> bytes:
         ready = self._ready.get(content_type)
         filled = None if ready is None else ready.fill(content)
         if filled is None:
-            filled = self._prepare(content, encoder, content_type).fill(content)
+            series = CounterSeries(content.ports, self._shown)
+            content = self._content() or content  # which tells what found no room
+            made = self._prepare(content, series, encoder, content_type)
+            filled = made.fill(content)
         if filled is None:
             message = "a template does not fit the snapshot that it was made of"
             raise RuntimeError(message)
         return filled
 
     def _prepare(
-        self, content: _Content, encoder: Encoder, content_type: str
+        self,
+        content: _Content,
+        series: CounterSeries,
+        encoder: Encoder,
+        content_type: str,
     ) -> _Ready:
-        series = CounterSeries(content.ports, self._shown)
         metrics = [*content.metrics(), *series.metrics(readings_of(content.ports))]
         places = ["%s"] * len(content.texts) + series.places
         template = cut(encoder(Fixed(metrics)), places)

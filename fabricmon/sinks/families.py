@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from fabricmon.catalogue import CounterKind
-from fabricmon.sinks import measures, port_measures
+from fabricmon.sinks import (
+    burst_measures,
+    collective_measures,
+    fact_measures,
+    host_measures,
+    job_measures,
+    measures,
+    port_measures,
+)
 from fabricmon.sinks.measures import Sample, Scene
 from fabricmon.sinks.port_measures import Hardware
 
 _Subject = TypeVar("_Subject", Scene, Hardware)
+
+
+class MetricKind(StrEnum):
+    """Type of a metric, as Prometheus names it."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    SUMMARY = "summary"  # what has the label ``quantile``
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +38,22 @@ class Family(Generic[_Subject]):
     help: str
     labels: tuple[str, ...]
     samples: Callable[[_Subject], Iterable[Sample]]
-    kind: CounterKind = CounterKind.GAUGE
+    kind: MetricKind = MetricKind.GAUGE
 
     @property
     def metric(self) -> str:
         """Full name of the metric."""
-        suffix = "_total" if self.kind is CounterKind.COUNTER else ""
+        suffix = "_total" if self.kind is MetricKind.COUNTER else ""
         return f"fabricmon_{self.name}{suffix}"
 
 
-_COUNTER = CounterKind.COUNTER
+_COUNTER = MetricKind.COUNTER
 _SOURCE = ("source",)
 _FINDING = ("kind", "severity", "role", "action", "device", "port")
 _END = ("device", "end")
+_COLLECTIVE = ("comm", "rank", "collective", "size")
 PORT = ("device", "port")
+_DIRECTION = (*PORT, "direction")
 
 # fmt: off
 NODE_FAMILIES: tuple[Family[Scene], ...] = (
@@ -56,12 +74,15 @@ NODE_FAMILIES: tuple[Family[Scene], ...] = (
            _FINDING, measures.findings(shadow=False)),
     Family("finding_shadow", "Open findings of kinds in shadow: never to be alerted on",
            _FINDING, measures.findings(shadow=True)),
+    Family("finding_actionable", "Open findings that advise to act; absent is none",
+           ("action",), measures.actionable),
     Family("detector_blind", "A kind of finding that cannot be judged on this node",
            ("kind", "reason"), measures.blind),
     Family("source_success", "1 if the last poll of each unit succeeded",
            _SOURCE, measures.success),
-    Family("source_duration_seconds", "Duration of the longest last poll of a unit",
-           _SOURCE, measures.duration),
+    Family("lane_duration_seconds",
+           "Duration of the longest last poll of a lane: reads that wait for each other",
+           ("lane",), measures.duration),
     Family("source_age_seconds", "Time since the last success of the oldest unit",
            _SOURCE, measures.success_age),
     Family("source_in_flight_seconds", "Age of the longest poll of those going on",
@@ -78,6 +99,78 @@ NODE_FAMILIES: tuple[Family[Scene], ...] = (
            (), measures.one(lambda s: int(s.unsaved is None and not s.awaits_save))),
     Family("infiniband_class_readable", "1 if the folder of RDMA devices can be read",
            (), measures.one(lambda s: int(s.class_error is None))),
+    Family("port_busy_ratio",
+           "Share of the samples of the last burst in which the port was busy",
+           _DIRECTION, burst_measures.each_burst(lambda burst: burst.busy)),
+    Family("port_burst_rate_bytes_per_second",
+           "Rate of the port within the last burst",
+           (*_DIRECTION, "quantile"),
+           burst_measures.each_burst(lambda burst: burst.p99, burst_measures.P99),
+           MetricKind.SUMMARY),
+    Family("port_burst_mean_bytes_per_second",
+           "Mean rate of the port over the last burst",
+           _DIRECTION, burst_measures.each_burst(lambda burst: burst.mean)),
+    Family("port_burst_idle_gaps", "Pauses of the port within the last burst",
+           _DIRECTION, burst_measures.each_burst(lambda burst: burst.idle_gaps)),
+    Family("collective_bus_bandwidth_bytes_per_second",
+           "Bus bandwidth of a local rank, median of the newest operations",
+           _COLLECTIVE, collective_measures.collectives(lambda r: r.bus_bandwidth)),
+    Family("collective_execution_seconds",
+           "Time that a local rank was in a collective: shortest on the rank that is "
+           "late, because the others wait for it",
+           _COLLECTIVE, collective_measures.collectives(lambda r: r.seconds)),
+    Family("transfer_bus_bandwidth_bytes_per_second",
+           "Bandwidth between a local rank and one peer, median of the newest transfers",
+           (*_COLLECTIVE, "peer"),
+           collective_measures.transfers(lambda r: r.bus_bandwidth)),
+    Family("transfer_execution_seconds",
+           "Time that a local rank took for a transfer to or from one peer",
+           (*_COLLECTIVE, "peer"), collective_measures.transfers(lambda r: r.seconds)),
+    Family("job_info", "A job on this node and the rails it uses, always 1",
+           ("job", "rails"), job_measures.job_info),
+    Family("job_nodes", "Nodes of a job, as its log says", ("job",),
+           job_measures.job_nodes),
+    Family("job_transport_info",
+           "What carries the data of a job between nodes as its log says, always 1",
+           ("job", "transport"), job_measures.transports),
+    Family("log_events", "Events in the logs of collective libraries",
+           ("kind", "severity"), job_measures.events, _COUNTER),
+    Family("log_last_event_timestamp_seconds", "When the last event of a kind came in",
+           ("kind",), job_measures.last_event),
+    Family("job_outage_budget_seconds",
+           "Outage of the fabric that a job survives by its own retry settings",
+           ("job",), fact_measures.outage_budgets),
+    Family("peer_votes", "HCAs or processes here that failed towards a peer lately",
+           ("peer",), fact_measures.peer_votes),
+    Family("log_files", "Log files that are followed", (), job_measures.files),
+    Family("log_files_left_out", "Log files beyond logs.max_files; absent is none", (),
+           job_measures.trouble(lambda counts: counts.left_out)),
+    Family("log_read_bytes", "Bytes of logs that were read", (),
+           job_measures.count(lambda counts: counts.bytes), _COUNTER),
+    Family("log_lines", "Lines of logs that were read", (),
+           job_measures.count(lambda counts: counts.lines), _COUNTER),
+    Family("log_unread_bytes", "Bytes of logs that are there and were not read yet",
+           (), job_measures.unread),
+    Family("log_lag_seconds",
+           "Time since the log that is most behind was last read to its end", (),
+           job_measures.lag),
+    Family("log_skipped_bytes",
+           "Bytes of logs passed over because there were too many; absent is none", (),
+           job_measures.trouble(lambda counts: counts.skipped_bytes), _COUNTER),
+    Family("log_skipped_lines", "Lines of logs too long to be read; absent is none", (),
+           job_measures.trouble(lambda counts: counts.skipped_lines), _COUNTER),
+    Family("log_rotations", "Times that a log was cut or another took its name", (),
+           job_measures.trouble(lambda counts: counts.rotations), _COUNTER),
+    Family("log_lost_files", "Logs that were gone before they were read to their end",
+           (), job_measures.trouble(lambda counts: counts.lost_files), _COUNTER),
+    Family("log_dropped_events", "Log events that came faster than they were judged",
+           (), job_measures.trouble(lambda counts: counts.dropped_events), _COUNTER),
+    Family("kernel_events",
+           "Lines of the kernel's log about RDMA devices; absent is none", ("kind",),
+           host_measures.kernel_events, _COUNTER),
+    Family("kernel_log_lost_lines",
+           "Lines of the kernel's log overwritten before they were read", (),
+           host_measures.lost_lines, _COUNTER),
 )
 
 PORT_FAMILIES: tuple[Family[Hardware], ...] = (
@@ -120,6 +213,9 @@ PORT_FAMILIES: tuple[Family[Hardware], ...] = (
            PORT, port_measures.each_port(lambda port: port.downtime_seconds), _COUNTER),
     Family("port_last_down_timestamp_seconds", "When the port last went down",
            PORT, port_measures.each_port(lambda port: port.last_down)),
+    Family("port_pause_onset_timestamp_seconds",
+           "Since when the port holds the network up with pause frames",
+           PORT, port_measures.each_port(lambda port: port.pause_onset)),
     Family("port_count_resets", "Counters of the port that fell",
            PORT, port_measures.each_port(lambda port: port.resets), _COUNTER),
     Family("port_count_saturated", "A counter that stands at the ceiling of its field",

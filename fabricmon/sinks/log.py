@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MOST_EVIDENCE = 4
 """Pieces of evidence in one line; the rest is in the finding."""
 
+MOST_TOLD = 1000
+"""Problems that are not said again; a job may make new ones without end."""
+
 
 class LogSink:
     """Writes changes of findings, and of what the agent can see."""
@@ -26,6 +29,7 @@ class LogSink:
         self._log = log
         self._changes = Changes()
         self._failing: set[tuple[str, str]] = set()
+        self._told: set[str] = set()
 
     def open(self) -> None:
         """Nothing to start."""
@@ -39,6 +43,7 @@ class LogSink:
         error = snapshot.maintenance_error
         if self._changes.note("maintenance", error) and error:
             self._log.warning("maintenance_ignored", err=error)
+        self._note_problems(snapshot.job.problems)
         for health in snapshot.health:
             if self._failing or not health.ok or health.quarantined is not None:
                 self._note_health(health)
@@ -66,6 +71,15 @@ class LogSink:
             ],
             id=incident.id,
         )
+
+    def _note_problems(self, problems: tuple[str, ...]) -> None:
+        """Say once what stands in the way of logs and jobs."""
+        if len(self._told) > MOST_TOLD:
+            self._told.clear()
+        for problem in problems:
+            if problem not in self._told:
+                self._told.add(problem)
+                self._log.warning("jobs_unseen", err=problem)
 
     def _note_health(self, health: Health) -> None:
         """Say when a source starts or ceases to fail; that it is well is no news."""

@@ -10,7 +10,7 @@ from math import inf
 from typing import NamedTuple
 
 from fabricmon import __version__
-from fabricmon.model import Health, IncidentState, Snapshot
+from fabricmon.model import Action, Health, IncidentState, Snapshot
 
 
 class Sample(NamedTuple):
@@ -25,7 +25,6 @@ class Fare:
     """How one source fares: the worst of its units; infinite is never."""
 
     ok: bool = True
-    duration_seconds: float = 0
     last_success: float = inf
     in_flight_since: float = inf
 
@@ -35,14 +34,16 @@ class Scene:
     """What is exported of the agent and the node: a snapshot, and the time now.
 
     ``now`` is on the clock of ``snapshot.now``; ``withheld`` are the series that
-    counted and found no room; ``fares`` is of each source, by its name; ``troubled``
-    are the units with failed reads, or put aside for them.
+    counted and found no room; ``fares`` is of each source that ever found anything or
+    failed, by its name; ``durations`` of each lane; ``troubled`` are the units with
+    failed reads, or put aside for them.
     """
 
     snapshot: Snapshot
     now: float
     withheld: int
     fares: Mapping[str, Fare]
+    durations: Mapping[str, float]
     troubled: Sequence[Health]
 
 
@@ -53,14 +54,19 @@ Samples = Callable[[Scene], Iterable[Sample]]
 def scene_of(snapshot: Snapshot, now: float, withheld: int) -> Scene:
     """Sum up how the sources fare, in one pass over what may be a thousand units."""
     fares: dict[str, Fare] = {}
+    durations: dict[str, float] = {}
     troubled: list[Health] = []
     for health in snapshot.health:
+        if health.ok and not health.found and health.in_flight_since is None:
+            continue
+        lane, took = health.lane, health.duration_seconds
+        if took > durations.get(lane, -1):
+            durations[lane] = took
         fare = fares.get(health.source)
         if fare is None:
             fare = fares[health.source] = Fare()
         if not health.ok:
             fare.ok = False
-        fare.duration_seconds = max(fare.duration_seconds, health.duration_seconds)
         success, since = health.last_success, health.in_flight_since
         if success is not None and success < fare.last_success:
             fare.last_success = success
@@ -68,7 +74,7 @@ def scene_of(snapshot: Snapshot, now: float, withheld: int) -> Scene:
             fare.in_flight_since = since
         if health.errors or health.quarantined is not None:
             troubled.append(health)
-    return Scene(snapshot, now, withheld, fares, troubled)
+    return Scene(snapshot, now, withheld, fares, durations, troubled)
 
 
 def one(value: Callable[[Snapshot], float]) -> Samples:
@@ -115,6 +121,16 @@ def findings(*, shadow: bool) -> Samples:
     return samples
 
 
+def actionable(scene: Scene) -> Iterable[Sample]:
+    """Open findings that advise something, by their advice: what `fusion` bounds."""
+    found = Counter(
+        incident.finding.action
+        for incident in scene.snapshot.incidents
+        if incident.finding.action is not Action.NONE and not incident.dry_run
+    )
+    return (Sample((action,), count) for action, count in found.items())
+
+
 def _port(port: int | None) -> object:
     return "" if port is None else port
 
@@ -131,10 +147,8 @@ def success(scene: Scene) -> Iterable[Sample]:
 
 
 def duration(scene: Scene) -> Iterable[Sample]:
-    """Seconds that the longest last poll took."""
-    return [
-        Sample((name,), fare.duration_seconds) for name, fare in scene.fares.items()
-    ]
+    """Seconds that the longest last poll of each lane took."""
+    return [Sample((lane,), seconds) for lane, seconds in scene.durations.items()]
 
 
 def success_age(scene: Scene) -> Iterable[Sample]:

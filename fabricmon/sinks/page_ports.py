@@ -20,6 +20,7 @@ from fabricmon.model import (
     Verdict,
 )
 from fabricmon.parse.words import PortState
+from fabricmon.sinks.page_burst import busy
 from fabricmon.sinks.page_findings import mark, worst_first
 from fabricmon.sinks.page_spark import POINTS, spark
 from fabricmon.sinks.page_words import NOTHING, clock, number, span, text
@@ -171,7 +172,7 @@ def _row(row: Row) -> str:
         "rate": _rate(row.port),
         "errors": _errors(row.port),
         "flaps": _flaps(row),
-        "traffic": spark(row.port),
+        "traffic": spark(row.port) + busy(row.snapshot.bursts, info.id),
     }
     shown = "".join(
         f'<td role="cell" class="{name}">{content}</td>'

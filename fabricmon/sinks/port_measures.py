@@ -39,6 +39,7 @@ class PortFacts(NamedTuple):
     last_down: float | None
     resets: int
     saturated: tuple[str, ...]
+    pause_onset: float | None
 
 
 class Hardware(NamedTuple):
@@ -86,6 +87,7 @@ def _facts(port: PortSnapshot) -> PortFacts:
         last_down=port.last_down,
         resets=port.resets,
         saturated=port.saturated,
+        pause_onset=port.pause_onset,
     )
 
 

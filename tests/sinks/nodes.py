@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from fabricmon.catalogue import ROWS, CounterKind, CounterSpec, Directory, lookup
 from fabricmon.model import (
     Absence,
     Blindness,
+    Burst,
     ErrnoCount,
     Evidence,
     Finding,
@@ -178,6 +180,12 @@ def incident(kind: str = "port_down", **changes: object) -> Incident:
     return replace(sound, **changes)  # type: ignore[arg-type]
 
 
+def burst(device: str, direction: str = "received", **changes: Any) -> Burst:
+    """Return a window of three seconds, half busy at full rate."""
+    values = {"busy": 0.5, "p99": 4.9e10, "mean": 2.4e10, "idle_gaps": 3} | changes
+    return Burst(PortId(device, 1), direction, NOW - 20, NOW - 17, 16, **values)
+
+
 def node(*ports: PortSnapshot, **changes: object) -> Snapshot:
     """Return a snapshot of these ports, one healthy device each."""
     names = dict.fromkeys(each.info.id.device for each in ports)
@@ -206,8 +214,14 @@ def node(*ports: PortSnapshot, **changes: object) -> Snapshot:
 
 def eight(layer: LinkLayer, driver_values: Mapping[str, int] | None = None) -> Snapshot:
     """Return a node with eight full ports."""
+    names = [f"mlx5_{number}" for number in range(8)]
     return node(
-        *(full_port(f"mlx5_{number}", layer, driver_values) for number in range(8))
+        *(full_port(name, layer, driver_values) for name in names),
+        bursts=tuple(
+            burst(name, direction)
+            for name in names
+            for direction in ("received", "transmitted")
+        ),
     )
 
 

@@ -5,7 +5,13 @@ from dataclasses import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from fabricmon.config import Config
-from fabricmon.model import IncidentState, MaintenanceWindow, ReadFailure, Subject
+from fabricmon.model import (
+    Action,
+    IncidentState,
+    MaintenanceWindow,
+    ReadFailure,
+    Subject,
+)
 from fabricmon.parse.words import LinkLayer, PortState
 from fabricmon.sinks.exposition import Exposition
 from tests.sinks import nodes
@@ -54,6 +60,16 @@ class TestFamilies:
         )
         assert value(snapshot, series) == "2"
 
+    def test_advice_is_counted(self) -> None:
+        """What fusion bounds is published: by action, nothing where none is given."""
+        quiet = nodes.incident()
+        finding = replace(quiet.finding, action=Action.INSPECT)
+        loud = (quiet, replace(quiet, id="2", finding=finding))
+        snapshot = nodes.node(nodes.port(), incidents=loud)
+        assert value(snapshot, 'finding_actionable{action="inspect"}') == "1"
+        found = scrape(exposition(nodes.node(nodes.port(), incidents=(quiet,))))
+        assert not any("finding_actionable" in series for series in found)
+
     def test_resolved_findings_are_not_open(self) -> None:
         """They are history."""
         resolved = nodes.incident(state=IncidentState.RESOLVED)
@@ -80,15 +96,28 @@ class TestFamilies:
     def test_sources_are_as_bad_as_their_worst_unit(self) -> None:
         """One device whose reads fail or hang shows."""
         health = (
-            nodes.health("errors", "mlx5_0", duration_seconds=0.5),
+            nodes.health("errors", "mlx5_0", duration_seconds=0.5, lane="device"),
             nodes.health("errors", "mlx5_1", ok=False, last_success=nodes.NOW - 40),
             nodes.health("errors", "mlx5_2", in_flight_since=nodes.NOW - 7),
         )
         found = scrape(exposition(nodes.node(health=health)))
         assert found['fabricmon_source_success{source="errors"}'] == "0"
-        assert found['fabricmon_source_duration_seconds{source="errors"}'] == "0.5"
+        assert found['fabricmon_lane_duration_seconds{lane="device"}'] == "0.5"
         assert found['fabricmon_source_age_seconds{source="errors"}'] == "40.0"
         assert found['fabricmon_source_in_flight_seconds{source="errors"}'] == "7.0"
+
+    def test_source_that_never_found_anything_is_left_out(self) -> None:
+        """A node without logs or jobs has no series that say so."""
+        health = (nodes.health("inspector", found=False), nodes.health("errors"))
+        found = scrape(exposition(nodes.node(health=health)))
+        assert not any("inspector" in series for series in found)
+        assert any("errors" in series for series in found)
+
+    def test_source_that_fails_is_told_from_the_start(self) -> None:
+        """It may have something to find."""
+        health = (nodes.health("inspector", ok=False, found=False),)
+        found = scrape(exposition(nodes.node(health=health)))
+        assert found['fabricmon_source_success{source="inspector"}'] == "0"
 
     def test_source_that_never_succeeded_has_no_age(self) -> None:
         """Not an age of zero, which would be the best of all."""
@@ -148,6 +177,14 @@ class TestFamilies:
         place = '{counter="link_downed",device="mlx5_0",port="1"}'
         saturated = f"fabricmon_port_count_saturated{place}"
         assert found[saturated] == "1"
+
+    def test_onset_of_pause_that_a_port_sends(self) -> None:
+        """The first to pause is found by comparing onsets; none is not a time."""
+        name = f"fabricmon_port_pause_onset_timestamp_seconds{self.AT}"
+        port = nodes.port()
+        assert name not in scrape(exposition(nodes.node(port)))
+        pausing = replace(port, pause_onset=nodes.WALL)
+        assert float(scrape(exposition(nodes.node(pausing)))[name]) == nodes.WALL
 
     def test_network_devices_of_a_bond(self) -> None:
         """A port may have several; one alone is in the port's identity."""

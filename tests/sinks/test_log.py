@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fabricmon.config import Config, Log
-from fabricmon.model import Evidence, IncidentState, Severity, Subject
+from fabricmon.model import Evidence, IncidentState, JobView, Severity, Subject
 from fabricmon.runtime.heartbeat import Heartbeat
 from fabricmon.runtime.logging import make_logger
 from fabricmon.sinks import log as module
@@ -149,3 +149,15 @@ def test_there_always_is_one() -> None:
     """No configuration silences the agent's own log."""
     logger = make_logger(Log(), io.BytesIO())
     assert isinstance(module.make(Config(), Heartbeat(), logger), LogSink)
+
+
+class TestJobs:
+    def test_what_hides_logs_and_jobs_is_said_once(self, written: Written) -> None:
+        """It stays so until somebody grants the right; twice would be noise."""
+        hidden = JobView(problems=("/l: no right",))
+        both = JobView(problems=("/l: no right", "/m: no right"))
+        (line,) = written.publish(job=hidden)
+        assert (line["event"], line["err"]) == ("jobs_unseen", "/l: no right")
+        assert written.publish(job=hidden) == []
+        assert written.publish(job=JobView()) == []
+        assert [each["err"] for each in written.publish(job=both)] == ["/m: no right"]
