@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from enum import StrEnum
 
 from fabricmon.config import Config
 from fabricmon.detect.fallen import FallenPorts
 from fabricmon.detect.local_evidence import LocalEvidence, Nature
 from fabricmon.detect.protocol import Detector, Suspects
+from fabricmon.kinds import BY_SLUG, Proof
 from fabricmon.model import (
     Action,
     Evidence,
@@ -28,57 +28,9 @@ from fabricmon.model import (
     View,
 )
 
-
-class Proof(StrEnum):
-    """What a kind of finding proves, by the evidence that it is made of."""
-
-    LINK = "link"
-    PCIE = "pcie"
-    STATE = "state"
-    VOTE = "vote"
-    LOG = "log"
-    TRANSPORT = "transport"
-    CONGESTION = "congestion"
-    FABRIC = "fabric"
-    OTHER = "other"
-
-
 LOCAL = frozenset({Proof.LINK, Proof.PCIE, Proof.STATE})
 """Evidence that lies at this end."""
 
-PROOFS: dict[str, Proof] = {
-    "port_down": Proof.STATE,
-    "port_not_active": Proof.STATE,
-    "port_flap": Proof.STATE,
-    "port_flapping": Proof.STATE,
-    "rate_degraded": Proof.STATE,
-    "straggler_link": Proof.STATE,
-    "link_errors": Proof.LINK,
-    "link_unstable": Proof.LINK,
-    "module_hot": Proof.LINK,
-    "optics_weak": Proof.LINK,
-    "pcie_degraded": Proof.PCIE,
-    "pcie_errors": Proof.PCIE,
-    "host_path_slow": Proof.PCIE,
-    "device_missing": Proof.PCIE,
-    "device_stuck": Proof.PCIE,
-    "nic_power": Proof.PCIE,
-    "receiver_stall": Proof.PCIE,
-    "pause_origin": Proof.PCIE,
-    "peer_suspect": Proof.VOTE,
-    "nccl_error": Proof.LOG,
-    "transport_retries": Proof.TRANSPORT,
-    "retries_exhausted": Proof.TRANSPORT,
-    "post_flap_degraded": Proof.TRANSPORT,
-    "congestion": Proof.CONGESTION,
-    "pause_victim": Proof.CONGESTION,
-    "rail_slow": Proof.FABRIC,
-    "not_network": Proof.FABRIC,
-    "fabric_suspect": Proof.FABRIC,
-    "fabric_control": Proof.FABRIC,
-    "common_cause": Proof.FABRIC,
-}
-"""Kinds that say where a fault is; the others speak of settings or of the monitor."""
 
 _NATURES = {
     Nature.LINK: Proof.LINK,
@@ -164,7 +116,7 @@ class Fusion:
         self, finding: Finding, findings: Sequence[Finding], view: View
     ) -> Finding:
         """Return a finding with no more blame and advice than its evidence bears."""
-        proof = PROOFS.get(finding.kind, Proof.OTHER)
+        proof = BY_SLUG[finding.kind].proof
         if proof is Proof.OTHER:
             return finding
         suffers = proof in (Proof.TRANSPORT, Proof.CONGESTION)
@@ -245,5 +197,5 @@ def _beside(finding: Finding, findings: Sequence[Finding]) -> set[Proof]:
         there = other.subject
         same = there.port == subject.port or None in (there.port, subject.port)
         if other is not finding and there.device == subject.device and same:
-            found.add(PROOFS.get(other.kind, Proof.OTHER))
+            found.add(BY_SLUG[other.kind].proof)
     return found

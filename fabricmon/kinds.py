@@ -36,6 +36,20 @@ _IDENTITY = {
 }
 
 
+class Proof(StrEnum):
+    """What a kind of finding proves, by the evidence that it is made of."""
+
+    LINK = "link"
+    PCIE = "pcie"
+    STATE = "state"
+    VOTE = "vote"
+    LOG = "log"
+    TRANSPORT = "transport"
+    CONGESTION = "congestion"
+    FABRIC = "fabric"
+    OTHER = "other"
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of finding.
@@ -43,7 +57,8 @@ class Kind:
     An ``event`` happened and is over: it resolves ``hold_seconds`` after it was last
     seen. Any other kind resolves once it was gone for ``clear_seconds``; ``holds`` says
     until when its detector finds it, where that is not plain. ``keys`` are
-    the configuration keys that decide it (a section, or single keys).
+    the configuration keys that decide it (a section, or single keys). ``proof`` is what
+    it proves of where a fault is.
     """
 
     slug: str
@@ -57,6 +72,7 @@ class Kind:
     clear_seconds: float = 30
     holds: str = ""
     keys: tuple[str, ...] = ()
+    proof: Proof = Proof.OTHER
 
     @property
     def runbook(self) -> str:
@@ -88,6 +104,7 @@ KINDS: tuple[Kind, ...] = (
             "link_state.management_down_seconds",
             "expect",
         ),
+        proof=Proof.STATE,
     ),
     Kind(
         "port_not_active",
@@ -103,6 +120,7 @@ KINDS: tuple[Kind, ...] = (
             "link_state.not_active_critical_seconds",
             "link_state.boot_down_seconds",
         ),
+        proof=Proof.STATE,
     ),
     Kind(
         "port_flap",
@@ -121,6 +139,7 @@ KINDS: tuple[Kind, ...] = (
             "link_state.flap_least_seconds",
             "link_state.outage_warning_seconds",
         ),
+        proof=Proof.STATE,
     ),
     Kind(
         "port_flapping",
@@ -142,6 +161,7 @@ KINDS: tuple[Kind, ...] = (
             "link_state.flapping_window_long_seconds",
             "link_state.downtime_critical_seconds_per_hour",
         ),
+        proof=Proof.STATE,
     ),
     Kind(
         "link_errors",
@@ -167,6 +187,7 @@ KINDS: tuple[Kind, ...] = (
             "link_errors.boot_grace_seconds",
             "link_errors.driver_grace_seconds",
         ),
+        proof=Proof.LINK,
     ),
     Kind(
         "link_unstable",
@@ -181,6 +202,7 @@ KINDS: tuple[Kind, ...] = (
             "link_errors.recovery_warning_per_hour",
             "link_errors.recovery_critical_per_hour",
         ),
+        proof=Proof.LINK,
     ),
     Kind(
         "rate_degraded",
@@ -196,6 +218,7 @@ KINDS: tuple[Kind, ...] = (
             "expect",
             "profiles",
         ),
+        proof=Proof.STATE,
     ),
     Kind(
         "counter_saturated",
@@ -234,6 +257,7 @@ KINDS: tuple[Kind, ...] = (
             "link_state.boot_down_seconds",
             "expected_devices",
         ),
+        proof=Proof.PCIE,
     ),
     Kind(
         "device_stuck",
@@ -249,6 +273,7 @@ KINDS: tuple[Kind, ...] = (
             "device_health.slow_read_seconds",
             "device_health.hold_seconds",
         ),
+        proof=Proof.PCIE,
     ),
     Kind(
         "nic_power",
@@ -260,6 +285,7 @@ KINDS: tuple[Kind, ...] = (
         clear_seconds=0,
         holds="until the kernel says that the power is enough, or the node boots",
         keys=("periods.kmsg_seconds",),
+        proof=Proof.PCIE,
     ),
     Kind(
         "pcie_degraded",
@@ -276,6 +302,7 @@ KINDS: tuple[Kind, ...] = (
             "pcie.stall_window_seconds",
             "pcie.stall_ratio",
         ),
+        proof=Proof.PCIE,
     ),
     Kind(
         "pcie_errors",
@@ -294,6 +321,7 @@ KINDS: tuple[Kind, ...] = (
             "pcie.rising_window_seconds",
             "pcie.hold_seconds",
         ),
+        proof=Proof.PCIE,
     ),
     Kind(
         "module_hot",
@@ -310,6 +338,7 @@ KINDS: tuple[Kind, ...] = (
             "modules.common_celsius",
             "modules.hold_seconds",
         ),
+        proof=Proof.LINK,
     ),
     Kind(
         "optics_weak",
@@ -327,6 +356,7 @@ KINDS: tuple[Kind, ...] = (
             "modules.dark_dbm",
             "modules.samples",
         ),
+        proof=Proof.LINK,
     ),
     Kind(
         "config_mismatch",
@@ -381,6 +411,7 @@ KINDS: tuple[Kind, ...] = (
             "logs.paths",
             "logs.rules",
         ),
+        proof=Proof.LOG,
     ),
     Kind(
         "nccl_fallback",
@@ -402,6 +433,7 @@ KINDS: tuple[Kind, ...] = (
         clear_seconds=0,
         holds="until nothing of it was logged for the closing time",
         keys=("logs.peer_votes", "logs.closing_seconds"),
+        proof=Proof.VOTE,
     ),
     Kind(
         "transport_retries",
@@ -430,6 +462,7 @@ KINDS: tuple[Kind, ...] = (
             "local_evidence.pci_stall_seconds",
             "local_evidence.corrected_pci_errors",
         ),
+        proof=Proof.TRANSPORT,
     ),
     Kind(
         "retries_exhausted",
@@ -444,6 +477,7 @@ KINDS: tuple[Kind, ...] = (
             "transport.common_ports",
             "local_evidence.window_seconds",
         ),
+        proof=Proof.TRANSPORT,
     ),
     Kind(
         "receiver_stall",
@@ -458,6 +492,7 @@ KINDS: tuple[Kind, ...] = (
             "transport.receiver_drops_per_second",
             "transport.receiver_drop_ratio",
         ),
+        proof=Proof.PCIE,
     ),
     Kind(
         "post_flap_degraded",
@@ -473,6 +508,7 @@ KINDS: tuple[Kind, ...] = (
             "transport.post_flap_windows",
             "bursts.busy_ratio",
         ),
+        proof=Proof.TRANSPORT,
     ),
     Kind(
         "congestion",
@@ -497,6 +533,7 @@ KINDS: tuple[Kind, ...] = (
             "congestion.usual_half_life_seconds",
             "congestion.usual_windows",
         ),
+        proof=Proof.CONGESTION,
     ),
     Kind(
         "pause_origin",
@@ -515,6 +552,7 @@ KINDS: tuple[Kind, ...] = (
             "congestion.pause_excess",
             "congestion.stall_ratio",
         ),
+        proof=Proof.PCIE,
     ),
     Kind(
         "pause_victim",
@@ -530,6 +568,7 @@ KINDS: tuple[Kind, ...] = (
             "congestion.pause_excess",
             "congestion.usual_factor",
         ),
+        proof=Proof.CONGESTION,
     ),
     Kind(
         "fabric_suspect",
@@ -545,6 +584,7 @@ KINDS: tuple[Kind, ...] = (
             "transport.slow_sequence_error_ratio",
             "local_evidence.window_seconds",
         ),
+        proof=Proof.FABRIC,
     ),
     Kind(
         "common_cause",
@@ -561,6 +601,7 @@ KINDS: tuple[Kind, ...] = (
             "link_state.common_cause_seconds",
             "link_state.down_samples",
         ),
+        proof=Proof.FABRIC,
     ),
     Kind(
         "fabric_control",
@@ -577,6 +618,7 @@ KINDS: tuple[Kind, ...] = (
             "link_state.common_cause_seconds",
             "link_state.not_active_critical_seconds",
         ),
+        proof=Proof.FABRIC,
     ),
     Kind(
         "rail_slow",
@@ -613,6 +655,7 @@ KINDS: tuple[Kind, ...] = (
             "stragglers.drift_limit",
             "stragglers.drift_windows",
         ),
+        proof=Proof.FABRIC,
     ),
     Kind(
         "straggler_link",
@@ -627,6 +670,7 @@ KINDS: tuple[Kind, ...] = (
             "stragglers.critical_busy_ratio",
             "local_evidence.window_seconds",
         ),
+        proof=Proof.STATE,
     ),
     Kind(
         "host_path_slow",
@@ -641,6 +685,7 @@ KINDS: tuple[Kind, ...] = (
             "stragglers.host_path_windows",
             "stragglers.host_path_devices",
         ),
+        proof=Proof.PCIE,
     ),
     Kind(
         "not_network",
@@ -657,6 +702,7 @@ KINDS: tuple[Kind, ...] = (
             "stragglers.compute_rate_ratio",
             "stragglers.pause_ratio",
         ),
+        proof=Proof.FABRIC,
     ),
     Kind(
         "telemetry_stale",
