@@ -20,7 +20,7 @@ def flap(track: Track, account: FlapAccount, view: View, limits: Limits) -> Find
         evidence=_proof(track, account, limits),
         summary=one_line(_flap_text(track, account, view.onset_offset, limits)),
         severity=Severity.WARNING if account.loud else Severity.INFO,
-        action=Action.INSPECT if account.loud else Action.NONE,
+        action=Action.INSPECT if account.loud and account.times > 1 else Action.NONE,
     )
 
 

@@ -125,8 +125,9 @@ def _of_trained(
     if company.trained > 1:
         text = f"{company.trained} ports so: subnet manager, not the cables"
         return _Verdict(severity, Action.NONE, text, Part.VICTIM)
+    # The link has trained: what this end can do it did, so it is not to be drained.
     text = "the subnet manager did not activate it; not the cable"
-    return _Verdict(severity, Action.DRAIN_NOW if long else Action.NONE, text)
+    return _Verdict(severity, Action.NONE, text, Part.OBSERVER)
 
 
 def _of_management(age: float, limits: Limits) -> _Verdict:

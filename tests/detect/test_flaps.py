@@ -71,12 +71,21 @@ class TestOneFlap:
         flap(made, 3)
         assert made.opened == ["port_flap"]
         finding = made.open_of("port_flap").finding
-        assert (finding.severity, finding.action) == (Severity.WARNING, Action.INSPECT)
+        assert (finding.severity, finding.action) == (Severity.WARNING, Action.NONE)
         evidence = {item.signal: item for item in finding.evidence}
         assert evidence["flaps"].value == 1
         assert evidence["link_downed"].value == 1
         assert evidence["outage_seconds"].value == pytest.approx(5, abs=2.5)
         assert evidence["outage_seconds"].threshold is None
+
+    def test_the_second_is_to_be_looked_at(self) -> None:
+        """One may be the other end's restart; a link that does it again has a fault."""
+        made = node()
+        flap(made, 3)
+        made.run(60)
+        flap(made, 3)
+        finding = made.open_of("port_flap").finding
+        assert (finding.severity, finding.action) == (Severity.WARNING, Action.INSPECT)
 
     def test_a_micro_flap_is_seen_by_counters_alone(self) -> None:
         """State never shows it; the counter finds it at its next poll (F08)."""

@@ -412,10 +412,8 @@ class TestNotActive:
         assert (finding.severity, finding.action) == (Severity.WARNING, Action.NONE)
         made.run(100)
         finding = made.open_of("port_not_active").finding
-        assert (finding.severity, finding.action) == (
-            Severity.CRITICAL,
-            Action.DRAIN_NOW,
-        )
+        assert (finding.severity, finding.action) == (Severity.CRITICAL, Action.NONE)
+        assert finding.part is Part.OBSERVER
 
     def test_several_ports_in_init_point_at_the_subnet_manager(self) -> None:
         """No cable is blamed for what hits several ports at once."""
