@@ -90,17 +90,16 @@ def _texts(struct: str) -> dict[str, str]:
 def manual() -> str:
     """Return the reference of all keys as Markdown."""
     lines = ["# Configuration", "", *_INTRODUCTION, ""]
-    section = None
+    sections: dict[str, list[Key]] = {}
     for key in keys():
-        head = key.path.rpartition(".")[0]
-        if head != section:
-            section = head
-            title = f"`{head}`" if head else "Top level"
-            lines += ["", f"## {title}", "", "| key | default | meaning |"]
-            lines += ["|---|---|---|"]
-        name = key.path.rpartition(".")[2]
-        text = key.text.replace("``", "`").replace("|", "\\|")
-        lines.append(f"| `{name}` | `{_shown(key.default)}` | {text} |")
+        sections.setdefault(key.path.rpartition(".")[0], []).append(key)
+    for section, rows in sections.items():
+        title = f"`{section}`" if section else "Top level"
+        lines += ["", f"## {title}", "", "| key | default | meaning |", "|---|---|---|"]
+        for key in rows:
+            name = key.path.rpartition(".")[2]
+            text = key.text.replace("``", "`").replace("|", "\\|")
+            lines.append(f"| `{name}` | `{_shown(key.default)}` | {text} |")
     for struct in (Expectation, Profile):
         lines += ["", f"## One entry of `{_LISTS[struct]}`", ""]
         lines += ["| key | meaning |", "|---|---|"]

@@ -162,7 +162,7 @@ class are always there, 0 or not, but for two kinds:
 - a mechanism that only the other link layer has (virtual lanes on Ethernet, congestion
   notifications on InfiniBand) appears once it counted;
 - driver statistics, except the three that tell most of a link, appear once they counted
-  and stay then. A port has room for `metrics.counted_series` (8) of them, first come,
+  and stay then. A port has room for `metrics.counted_series` (4) of them, first come,
   in one moment in the order of the tables below; `fabricmon_series_withheld` counts
   those without room. So eight priorities are one metric whose used priorities show.
 

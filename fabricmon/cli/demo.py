@@ -58,10 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scenario", metavar="NAME|FILE", help="simulate this (see simulate --list)"
     )
     parser.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="of the scenario"
+        "--seed", type=int, default=1, metavar="N", help="of the scenario (default 1)"
     )
     parser.add_argument(
-        "--node", type=int, default=0, metavar="K", help="node of the scenario, from 0"
+        "--node",
+        type=int,
+        default=0,
+        metavar="K",
+        help="node of the scenario, from 0 (default 0)",
     )
     parser.add_argument("--once", action="store_true", help="end with the trace")
     parser.add_argument("--config", type=Path, metavar="FILE", help="file to read")

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=("text", "jsonl"),
         default="text",
-        help="text for people, jsonl one event a line (text)",
+        help="text for people, jsonl one event a line (default text)",
     )
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="rules and thresholds of your own"

@@ -29,12 +29,18 @@ MAX_JOBS = 1024
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("traces", nargs="*", type=Path, metavar="TRACE")
+    parser.add_argument(
+        "traces",
+        nargs="*",
+        type=Path,
+        metavar="TRACE",
+        help="recorded by `fabricmon record`, or simulated",
+    )
     parser.add_argument(
         "--fleet",
         type=Path,
         metavar="FOLDER",
-        help="every node of a fleet's folder, with a fleet.json",
+        help="every node of a fleet, as `fabricmon simulate --out` writes it",
     )
     parser.add_argument(
         "--jobs",

@@ -27,6 +27,7 @@ class ScoreDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.epilog = "exit status: 0 whatever the score; JSON has it as `passed`"
     parser.add_argument(
         "folder", type=Path, metavar="FOLDER", help="simulated fleet with its truth"
     )
@@ -37,7 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FINDINGS",
         help="what `fabricmon replay --fleet FOLDER --findings` wrote",
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="for people or for programs (default text)",
+    )
     parser.add_argument(
         "--with-shadow",
         action="store_true",

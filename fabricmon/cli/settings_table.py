@@ -34,7 +34,10 @@ from fabricmon.sampling import Sampler
 from fabricmon.sources import host_path, jobs
 
 COMMAND_LINE = "command line"
-NOTHING = "no setting of NCCL is known here: give NAME=VALUE, or see jobs.processes\n"
+NOTHING = (
+    "no setting of NCCL is known here that the fabric can prove: give NAME=VALUE, or "
+    "see jobs.processes\n"
+)
 
 _COLUMNS = ("variable", "value", "origin", "fabric shows", "verdict", "advice")
 _WIDEST = 64
@@ -46,7 +49,7 @@ def setting(text: str) -> NamedValue:
     name, equals, value = text.partition("=")
     if not equals or not is_setting(name):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no setting: write it as in NCCL_IB_HCA=mlx5_0"
+            f"{text!r} is no setting of NCCL, RCCL or OFI: write it as in NCCL_IB_HCA=mlx5_0"
         )
     return NamedValue(name, value)
 

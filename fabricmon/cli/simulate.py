@@ -31,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "scenario", nargs="?", metavar="SCENARIO", help="its name, or a YAML file"
     )
     parser.add_argument("--list", action="store_true", help="show what is shipped")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="where to write")
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="for one trace a node, and the truth"
+    )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="default 1")
     parser.add_argument(
         "--nodes", type=_whole(MOST_NODES), metavar="N", help="instead of the file's"

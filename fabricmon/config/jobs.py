@@ -75,7 +75,7 @@ class Logs(Section, frozen=True):
     host: all nodes of a job write to one file."""
     pods: Literal["off", "devices", "all"] = "devices"
     """Container logs below ``/var/log/pods``: of pods to which the kubelet gave devices
-    (``jobs.kubelet_socket``; of all pods where it is not given), of ``all``, or none."""
+    (``jobs.kubelet_socket``; of all pods where it is not given), of ``all``, or ``off``."""
     docker: bool = True
     """Logs of containers that Docker writes (``json-file``)."""
     discovery_seconds: Seconds = 5

@@ -114,7 +114,7 @@ _NEVER = Advice(
     "config_mismatch",
 )
 _UNDATED = Advice(
-    "link or peer after traffic, GID, route or rail at start: the log has no times",
+    "link or peer after traffic, GID, route or rail at start: the log does not tell",
     (*_ADVICE[Nature.PATH].steps, *_ADVICE[Nature.CONFIGURATION].steps[:1]),
 )
 _NO_DEVICE = Advice(

@@ -226,7 +226,8 @@ CORRUPTING = FaultClass(
     ),
 )  # fmt: skip
 BLACK_HOLE = FaultClass(
-    "F39", "Black-holed flow", Group.REMOTE, black_hole, ("peer_suspect",), 60,
+    "F39", "Black-holed flow", Group.REMOTE, black_hole,
+    ("peer_suspect", "nccl_error"), 60,  # an error that names the pair names the path
     needs=(("nccl_log",),),
     parameters=(
         Parameter("queue_pairs", (1, QUEUE_PAIRS), "1", "Queue pairs without an answer",
