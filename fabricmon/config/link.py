@@ -41,7 +41,7 @@ class LinkState(Section, frozen=True):
     driver_grace_seconds: Pause = 300
     """The same after the driver was loaded again."""
     settling_seconds: Pause = 7200
-    """A young boot in which half of the ports flap: the fabric settles, no port fails."""
+    """A young boot in which three ports flap: the fabric settles, no port fails."""
     flap_merge_seconds: Seconds = 10
     """Signs of a flap in state, events and counters that belong to the same one."""
     flap_least_seconds: Annotated[float, Meta(ge=0)] = 0.05

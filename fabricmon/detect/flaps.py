@@ -267,11 +267,11 @@ class Flaps:
             or self._grace.since_boot(at) < limits.boot_grace_seconds
             or self._grace.since_load(device, at) < limits.driver_grace_seconds
             or under_maintenance(subject_of(track.info), view.maintenance, view.wall)
-            or self._is_settling(at, view)
+            or self._is_settling(at)
         )
 
-    def _is_settling(self, at: float, view: View) -> bool:
-        """Tell whether half of the ports flapped in a young boot: a new fabric does."""
+    def _is_settling(self, at: float) -> bool:
+        """Tell whether several ports flapped in a young boot: a new fabric does."""
         age = self._grace.since_boot(at)
         if age >= self._limits.settling_seconds:
             return False
@@ -279,8 +279,7 @@ class Flaps:
             any(down.high > at - age for down in track.downs)
             for track in self._tracks.values()
         )
-        used = sum(port.ever_active and not port.info.is_vf for port in view.ports)
-        return flapped >= max(_SETTLING_PORTS, (used + 1) // 2)
+        return flapped >= _SETTLING_PORTS
 
     def _findings(self, view: View) -> Iterator[Finding]:
         for port, track in tuple(self._watched.items()):

@@ -267,8 +267,10 @@ def _finding(
         "link is up but slow: cable, module or peer, not load",
     )
     if bond:
-        # A bond carries on with what is left; it is a ticket of the day, not a page.
-        severity, action = Severity.WARNING, Action.NONE
+        # A bond carries on with what is left; only where rails are bonds a job waits.
+        rail = info.role is Role.COMPUTE
+        severity = Severity.WARNING if rail else Severity.INFO
+        action = Action.NONE
         text = "bond degraded, a member is lost; no NIC is missing"
     elif info.role is Role.MANAGEMENT:
         severity, action = Severity.WARNING, Action.INSPECT

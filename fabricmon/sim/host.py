@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from fabricmon.errors import ConfigError
 from fabricmon.host.replay import ReplayHost
@@ -56,14 +56,31 @@ def simulated_host(stage: Stage, node: int) -> ReplayHost:
     return ReplayHost(SimulatedRecords(stage, node))
 
 
-def stage_of(scenario: str, seed: int) -> Callable[[int], ReplayHost]:
-    """Return what makes hosts of the nodes of a scenario; raises `ConfigError`."""
-    stage = Stage(load(scenario), seed)
+def stage_of(scenario: str, seed: int) -> Stage:
+    """Return a scenario made ready; raises `ConfigError`."""
+    return Stage(load(scenario), seed)
 
-    def make(node: int) -> ReplayHost:
-        if not 0 <= node < stage.plan.nodes:
-            remedy = f"write 0 to {stage.plan.nodes - 1}"
-            raise ConfigError(f"there is no node {node}", key="--node", remedy=remedy)
-        return simulated_host(stage, node)
 
-    return make
+def node_to_watch(stage: Stage, wanted: int | None) -> int:
+    """Return the node that is wanted, else one that has something to show.
+
+    That is where the first visible fault is, else where somebody suffers, else 0.
+    Raises `ConfigError` where there is no such node.
+    """
+    if wanted is None:
+        return _eventful(stage)
+    if not 0 <= wanted < stage.plan.nodes:
+        remedy = f"write 0 to {stage.plan.nodes - 1}"
+        raise ConfigError(f"there is no node {wanted}", key="--node", remedy=remedy)
+    return wanted
+
+
+def _eventful(stage: Stage) -> int:
+    truth = stage.truth
+    faults = sorted(truth.faults, key=lambda each: (not each.visible, each.onset))
+    names = {stage.plan.node_name(node): node for node in range(stage.plan.nodes)}
+    places = (
+        *(each.node for each in faults[:1]),
+        *(each.node for each in truth.victims),
+    )
+    return next((names[name] for name in places if name in names), 0)

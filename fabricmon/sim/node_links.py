@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from fabricmon.parse.words import PhysState
 from fabricmon.sim.effects import Meter, Outage
 from fabricmon.sim.port_link import Overlay, physical_text
 
@@ -38,7 +39,8 @@ class Links:
         port.link.overlay(outage, Overlay(_DOWN, physical_text(outage.phys)))
         if outage.counts:
             port.add(t, Meter.LINK_DOWNS, 1)
-            port.link.lose_carrier()
+            off = outage.phys == PhysState.DISABLED.value
+            port.link.lose_carrier(off=off)
         self._say(outage, "Link down")
         self._tell(t, outage, "port error")
         self._play.traffic.refresh(t, outage.port)

@@ -54,6 +54,7 @@ class PortLink:
         self._tells = plan.slot(port).card.family is not Family.EFA
         self._usual = self._shown = Overlay(*link_texts(plan, port))
         self._ups, self._downs, self._lost = int(self._used), 0, 0
+        self._off = False
 
     @property
     def is_up(self) -> bool:
@@ -68,15 +69,17 @@ class PortLink:
             self._overlays[key] = overlay
         self._look()
 
-    def lose_carrier(self) -> None:
-        """Let the network device lose its carrier."""
+    def lose_carrier(self, *, off: bool = False) -> None:
+        """Let the network device lose its carrier; ``off``: someone took it down."""
         self._downs += 1
         self._lost += 1
+        self._off = off
         self.show_carrier()
 
     def gain_carrier(self) -> None:
         """Let the network device have its carrier again."""
         self._lost = max(0, self._lost - 1)
+        self._off = False
         if not self._lost:
             self._ups += 1
         self.show_carrier()
@@ -96,6 +99,8 @@ class PortLink:
         files = carrier(used=up, ups=self._ups, downs=self._downs)
         for name, text in files.items():
             self._page.text(f"{self.net_folder}/{name}", f"{text}\n")
+        if self._off:  # the kernel names no carrier of an interface that is down
+            self._page.error(f"{self.net_folder}/carrier", "EINVAL")
 
     def _look(self) -> None:
         """Write the files whose text the overlays have changed."""

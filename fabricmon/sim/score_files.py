@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from fabricmon.errors import ParseError
+from fabricmon.errors import AbsentError, ParseError
 from fabricmon.sim.score_stories import Told
 from fabricmon.sim.truth import FleetFile, Truth
 
@@ -21,16 +21,16 @@ _decode_told = msgspec.json.Decoder(Told).decode
 
 
 def read_truth(folder: Path) -> Truth:
-    """Read what really happened; raises `ParseError`, also where nobody knows."""
+    """Read what really happened; raises `ParseError`, `AbsentError` if nobody knows."""
     path = folder / TRUTH_FILE
     if folder.is_dir() and not path.exists():
         message = "is not there: only a simulated fleet knows the truth about itself"
-        raise ParseError(message, source=str(path))
+        raise AbsentError(message, source=str(path))
     return _read(path, Truth)
 
 
 def read_fleet(folder: Path) -> FleetFile:
-    """Read nodes, jobs and leafs; raises `ParseError`."""
+    """Read nodes, jobs and leafs; raises `ParseError`, `AbsentError` for no fleet."""
     return _read(folder / FLEET_FILE, FleetFile)
 
 
@@ -47,7 +47,7 @@ def read_findings(path: Path) -> Iterator[Told]:
                 if stripped := line.strip():
                     yield _told(stripped, str(path), number)
     except OSError as error:
-        raise ParseError(_reason(error), source=str(path)) from None
+        raise _unread(error, path) from None
 
 
 def _told(line: bytes, source: str, number: int) -> Told:
@@ -64,7 +64,7 @@ def _read(path: Path, kind: type[_T]) -> _T:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:
-        raise ParseError(_reason(error), source=str(path)) from None
+        raise _unread(error, path) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         message = f"cannot be used: {error}"
         raise ParseError(message, source=str(path)) from None
@@ -82,5 +82,7 @@ def _trace_path(folder: Path, node: str) -> Path:
     return found
 
 
-def _reason(error: OSError) -> str:
-    return f"cannot be read: {error.strerror}"
+def _unread(error: OSError, path: Path) -> ParseError:
+    absent = isinstance(error, FileNotFoundError | NotADirectoryError)
+    kind = AbsentError if absent else ParseError
+    return kind(f"cannot be read: {error.strerror}", source=str(path))

@@ -288,8 +288,16 @@ class TestJudgement:
         slow(made, 0)
         made.run(30)
         finding = made.open_of("rate_degraded").finding
-        assert (finding.severity, finding.action) == (Severity.WARNING, Action.NONE)
+        assert (finding.severity, finding.action) == (Severity.INFO, Action.NONE)
         assert "bond degraded" in finding.summary
+
+    def test_a_bond_that_is_a_rail(self) -> None:
+        """A job waits for it: it is told aloud, and no card is missing."""
+        made = node(infos=(port("mlx5_bond_0", rail=0), *RAILS[:3]))
+        slow(made, 0)
+        made.run(30)
+        finding = made.open_of("rate_degraded").finding
+        assert (finding.severity, finding.action) == (Severity.WARNING, Action.NONE)
 
     def test_management_is_not_the_fabric(self) -> None:
         """A slow management port is a ticket."""
