@@ -83,24 +83,38 @@ class Problems:
         self._unsaid.clear()
 
 
-def find(names: list[str], problems: Problems) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file, and the file or folder given that led to it."""
+
+    path: str
+    given: str
+
+
+def find(names: list[str], problems: Problems) -> Iterator[Found]:
     """Yield the files that are named or lie below named folders, in order.
 
     Links to folders are not followed: they may lead round in circles. What is no plain
-    file below a folder is left out; a name given is opened whatever it is.
+    file below a folder is left out; a name given is opened whatever it is. A folder
+    without any file is a problem.
     """
     for name in names:
         if name == STANDARD_INPUT or not _holds(Path.is_dir, Path(name)):
-            yield name
+            yield Found(name, name)
             continue
+        before, files_found = problems.count, 0
 
         def refuse(error: OSError) -> None:
             problems.add(str(error.filename), error.strerror or str(error))
 
         for folder, folders, files in os.walk(name, onerror=refuse):
             folders.sort()
-            paths = (Path(folder, file) for file in sorted(files))
-            yield from (str(path) for path in paths if _holds(Path.is_file, path))
+            for path in (Path(folder, file) for file in sorted(files)):
+                if _holds(Path.is_file, path):
+                    files_found += 1
+                    yield Found(str(path), name)
+        if not files_found and problems.count == before:
+            problems.add(name, "no log there")
 
 
 def _holds(question: Callable[[Path], bool], path: Path) -> bool:
@@ -111,12 +125,12 @@ def _holds(question: Callable[[Path], bool], path: Path) -> bool:
         return False
 
 
-def size_of(names: list[str]) -> int:
+def size_of(files: list[Found]) -> int:
     """Return the bytes that these files have, 0 for what has none to tell."""
     total = 0
-    for name in names:
+    for path in (file.path for file in files):
         try:
-            total += 0 if name == STANDARD_INPUT else Path(name).stat().st_size
+            total += 0 if path == STANDARD_INPUT else Path(path).stat().st_size
         except OSError:
             continue  # the reader says it
     return total

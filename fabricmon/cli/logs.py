@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from fabricmon.cli import USAGE_ERROR
-from fabricmon.cli.log_files import Bar, Problems, find, pieces, size_of
+from fabricmon.cli.log_files import Bar, Found, Problems, find, pieces, size_of
 from fabricmon.config import Config
 from fabricmon.config_load import load
 from fabricmon.parse.log_event import LogEvent
@@ -35,6 +35,9 @@ MAX_EARLY = 1000
 
 SMALL_BYTES = 4 << 20
 """Up to this size every line is judged: a second for the slowest of files."""
+
+_LIBRARIES = (b"NCCL", b"libfabric:")
+"""One of these is in a log of a collective library, also where no line is an event."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,19 +67,19 @@ def run(options: argparse.Namespace) -> int:
     """Read all logs and tell what happened."""
     config = load(options.config, os.environ).config
     problems = Problems()
-    names = list(find(options.paths, problems))
+    logs = list(find(options.paths, problems))
     teller = Teller(config, jsonl=options.format == "jsonl")
-    files = 0
-    with Bar(size_of(names)) as bar:
-        for name in names:
+    with Bar(size_of(logs)) as bar:
+        for log in logs:
             before = problems.count
-            found = teller.read(name, pieces(name, problems, bar))
-            files += found or problems.count == before
+            found = teller.read(log, pieces(log.path, problems, bar))
+            if found or problems.count == before:
+                teller.count(log)
             problems.tell(bar)
     problems.tell()
-    if problems.count and not files:
+    if problems.count and not teller.files:
         return USAGE_ERROR
-    teller.end(files, problems.count)
+    teller.end(problems.count)
     return 0
 
 
@@ -92,11 +95,14 @@ class Teller:
         self._runbooks = config.runbooks.rstrip("/") + "/"
         self._jsonl = jsonl
         self._zone = time.localtime().tm_gmtoff
+        self._given = ""
+        self._speaks = False
         self._early: deque[LogEvent] = deque(maxlen=MAX_EARLY)
 
-    def read(self, name: str, content: Iterable[bytes]) -> bool:
+    def read(self, log: Found, content: Iterable[bytes]) -> bool:
         """Read one log as far as it can be read; return whether it held anything."""
-        pieces = iter(content)
+        self._given, self._speaks = log.given, False
+        name, pieces = log.path, iter(content)
         head, rest = _head(pieces)
         whole = None if rest else b"".join(head)
         if whole is not None and self._take_report(name, whole):
@@ -107,6 +113,18 @@ class Teller:
             state = self._take(name, piece, state, table)
         self._take(name, b"", state, table, final=True)
         return state is not NEW_LOG
+
+    @property
+    def files(self) -> int:
+        """Logs counted."""
+        return self._reading.files
+
+    def count(self, log: Found) -> None:
+        """Count the log that was just read, and whether a library speaks in it."""
+        silent = self._reading.silent
+        if not self._speaks:
+            silent = (*silent, log.path)
+        self._reading = replace(self._reading, files=self.files + 1, silent=silent)
 
     def _take_report(self, name: str, content: bytes) -> bool:
         """Take a saved report of NCCL's RAS in JSON; False where it is none."""
@@ -120,13 +138,13 @@ class Teller:
             self._reading = self._reading.plus(len(content), batch)
         return bool(events)
 
-    def end(self, files: int, unread: int) -> None:
+    def end(self, unread: int) -> None:
         """Print what there is to say once everything was read."""
         events = self._story.finish()
         if self._jsonl:
             self._print_events(events)
         else:
-            reading = replace(self._reading, files=files, unread=unread)
+            reading = replace(self._reading, unread=unread)
             every = (*self._early, *events)
             lines = report(self._story, every, reading, self._runbooks)
             _write("".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
@@ -145,12 +163,14 @@ class Teller:
             piece, state, name, table, final=final, zone_seconds=self._zone
         )
         self._tell(batch.events)
+        self._speaks = self._speaks or any(word in piece for word in _LIBRARIES)
         self._reading = self._reading.plus(len(piece), batch)
         return batch.state
 
     def _tell(self, events: Iterable[LogEvent]) -> None:
         for event in events:
-            if early := self._story.add(event):
+            self._speaks = True
+            if early := self._story.add(event, source=self._given):
                 self._early.extend(early)
                 if self._jsonl:
                     self._print_events(early)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import inf
 
@@ -10,9 +10,15 @@ import msgspec
 from msgspec import Struct
 
 from fabricmon.config import Config
-from fabricmon.detect.nccl_incident import Key, LogIncident, gather
+from fabricmon.detect.nccl_incident import (
+    Episode,
+    Key,
+    LogIncident,
+    episode_of,
+    gather,
+)
 from fabricmon.detect.nccl_places import NO_PORT, NOWHERE, place_of
-from fabricmon.detect.nccl_ports import PortSigns
+from fabricmon.detect.nccl_ports import PortSigns, joined
 from fabricmon.detect.nccl_telling import (
     annotated,
     tell_error,
@@ -31,7 +37,7 @@ from fabricmon.model import (
 )
 from fabricmon.parse.words import PortState
 from fabricmon.stories.job import JobStory
-from fabricmon.stories.story import Story
+from fabricmon.stories.story import Story, Trouble
 
 LOOK_SECONDS = 5.0
 """How often the story is asked again while no log says anything."""
@@ -59,6 +65,7 @@ class NcclErrors:
         self._signs = PortSigns(config.logs.joining_seconds)
         self._tally = PeerTally(config.logs.closing_seconds)
         self._incidents: dict[Key, LogIncident] = {}
+        self._ended: dict[Episode, float] = {}
         self._jobs: tuple[JobStory, ...] = ()
         self._votes: tuple[PeerVotes, ...] = ()
         self._heard: dict[str, float] = {}
@@ -124,23 +131,40 @@ class NcclErrors:
         self._story.forget(view.wall - keep)
         self._jobs = self._story.jobs()
         self._votes = self._tally.votes(view.wall)
+        troubles = self._story.troubles(view.wall)
+        before = self._incidents
         self._incidents = gather(
-            self._story.troubles(view.wall),
-            self._incidents,
+            troubles,
+            before,
             view.wall,
             limits.stories.root_seconds,
+            self._ended,
         )
+        self._end(before.values(), troubles)
+
+    def _end(self, before: Iterable[LogIncident], troubles: Iterable[Trouble]) -> None:
+        """Remember what is over now, as long as the story does: it is not told again."""
+        lasting = {episode_of(t) for i in self._incidents.values() for t in i.troubles}
+        for incident in before:
+            for episode in map(episode_of, incident.troubles):
+                if incident.is_told and episode not in lasting:
+                    self._ended[episode] = incident.heard
+        known = {episode_of(trouble) for trouble in troubles}
+        self._ended = {e: at for e, at in self._ended.items() if e in known}
 
     def _errors(self, view: View) -> Iterator[Told]:
-        for key, incident in self._incidents.items():
+        for key, incident in tuple(self._incidents.items()):
             waited = view.wall - incident.seen  # below 0 where the clock was set back
             if not incident.is_told and 0 <= waited < self._limits.settle_seconds:
                 continue
             placed = incident
             if not incident.is_told:
                 placed = self._place(incident, view)
-                self._incidents[key] = placed
-            yield Told(tell_error(placed, self._signs, view), incident.heard)
+            if placed.place.port is not None:
+                signs = self._signs.of(placed.place.port, view.now)
+                placed = replace(placed, shown=joined(placed.shown, signs))
+            self._incidents[key] = placed
+            yield Told(tell_error(placed, view), incident.heard)
 
     def _place(self, incident: LogIncident, view: View) -> LogIncident:
         """Fix which port and peer an incident is about: its identity, once told."""

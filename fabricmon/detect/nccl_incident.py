@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fabricmon.detect.nccl_places import NOWHERE, Place
+from fabricmon.detect.nccl_ports import Shown
 from fabricmon.parse.log_event import LogSeverity
 from fabricmon.stories.nature import FALLBACKS, SET_UP, Nature, Tier, tier
 from fabricmon.stories.story import Trouble
@@ -17,13 +18,17 @@ _ELSEWHERE = frozenset({Nature.APPLICATION, Nature.SPEED, Nature.OFFLOAD})
 
 Key = tuple[object, ...]
 
+Episode = tuple[Key, float | None]
+"""A trouble and when it began: the same trouble later is another episode."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogIncident:
     """What one job suffered on this node, its troubles in order of time.
 
     ``seen`` and ``heard`` are when its first and newest line came in, Unix seconds.
-    ``place`` and ``peer`` are fixed once the incident was told.
+    ``place`` and ``peer`` are fixed once the incident was told. ``shown`` is what the
+    port showed while it was open. ``onset`` is given where its line joins what was over.
     """
 
     key: Key
@@ -33,6 +38,8 @@ class LogIncident:
     place: Place = NOWHERE
     peer: str | None = None
     is_told: bool = False
+    shown: tuple[Shown, ...] = ()
+    onset: float | None = None
 
     @property
     def root(self) -> Trouble:
@@ -61,18 +68,22 @@ def gather(
     known: Mapping[Key, LogIncident],
     wall: float,
     together_seconds: float,
+    ended: Mapping[Episode, float],
 ) -> dict[Key, LogIncident]:
-    """Make incidents of troubles, over or not; those that are known already go on.
+    """Make incidents of troubles that are not over; those known already go on.
 
     Troubles of one job that begin within ``together_seconds`` of its first are one. One
     that turns out to be the cause of what was known goes on as that: it is not told
-    twice.
+    twice. ``ended`` are troubles of incidents that were told to be over, with the time
+    of their newest line: only a newer one is news, of another incident.
     """
     earlier = {key_of(t): one.key for one in known.values() for t in one.troubles}
     explained = _explained(troubles, known)
-    lasting = [t for t in troubles if not t.over and is_told(t)]
+    news = [t for t in troubles if is_told(t) and _is_news(t, ended)]
     found: dict[Key, LogIncident] = {}
-    for cluster in _clusters(lasting, together_seconds):
+    for cluster in _clusters(news, together_seconds):
+        if all(trouble.over for trouble in cluster):
+            continue
         key = next((earlier[k] for t in cluster if (k := key_of(t)) in earlier), None)
         if key is None:
             key = next((o.key for o in explained if _goes_on_as(o, cluster)), None)
@@ -82,9 +93,11 @@ def gather(
         if key is None or key in found:
             continue
         ordered = tuple(sorted(cluster, key=lambda t: -tier(t.root)))
-        heard = max((t.last or wall for t in cluster), default=wall)
+        heard = max((t.heard or wall for t in cluster), default=wall)
         if before is None:
-            found[key] = LogIncident(key, ordered, wall, heard)
+            again = any(episode_of(t) in ended for t in cluster)
+            onset = heard if again else None
+            found[key] = LogIncident(key, ordered, wall, heard, onset=onset)
         else:
             found[key] = replace(before, troubles=ordered, heard=heard)
     return found
@@ -118,6 +131,16 @@ def key_of(trouble: Trouble) -> Key:
     event = trouble.root
     status = None if tier(event) is Tier.LATE else event.status
     return trouble.node, event.kind, status, event.device, event.port
+
+
+def episode_of(trouble: Trouble) -> Episode:
+    """Return what tells a trouble from the same one at another time."""
+    return key_of(trouble), trouble.first
+
+
+def _is_news(trouble: Trouble, ended: Mapping[Episode, float]) -> bool:
+    end = ended.get(episode_of(trouble))
+    return end is None or (trouble.heard is not None and trouble.heard > end)
 
 
 def _clusters(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fabricmon.catalogue import FaultClass, Signal
@@ -112,20 +112,41 @@ class PortSigns:
         """Tell whether a port lately had a fault of its own."""
         return any(sign.is_own for sign in self.of(port, now))
 
-    def evidence(self, port: PortId, now: float) -> Iterator[Evidence]:
-        """Yield what a port showed lately, one item a file, its own faults first."""
-        signs = sorted(self.of(port, now), key=lambda sign: not sign.is_own)
-        for file in dict.fromkeys(sign.file for sign in signs):
-            same = [sign for sign in signs if sign.file == file]
-            newest = same[-1]
-            total = sum(sign.amount for sign in same)
-            yield Evidence(
-                file,
-                total if newest.state is None else newest.state.value,
-                "" if newest.state is None else "state",
-                newest.source,
-                window_seconds=round(now - same[0].at, 1),
-            )
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What one file of a port told since ``since``, joined with an error: it stays."""
+
+    newest: Sign
+    since: float
+    amount: int
+
+    def plus(self, sign: Sign) -> Shown:
+        """Return it with a sign that is newer than what it has."""
+        if sign.at <= self.newest.at:
+            return self
+        return Shown(sign, self.since, self.amount + sign.amount)
+
+    def evidence(self, now: float) -> Evidence:
+        """Return it as an item of a finding."""
+        state = self.newest.state
+        return Evidence(
+            self.newest.file,
+            self.amount if state is None else state.value,
+            "" if state is None else "state",
+            self.newest.source,
+            window_seconds=round(now - self.since, 1),
+        )
+
+
+def joined(before: Iterable[Shown], signs: Iterable[Sign]) -> tuple[Shown, ...]:
+    """Return what was shown before and these signs, one a file, own faults first."""
+    found = {shown.newest.file: shown for shown in before}
+    for sign in signs:
+        known = found.get(sign.file)
+        new = Shown(sign, sign.at, sign.amount)
+        found[sign.file] = new if known is None else known.plus(sign)
+    return tuple(sorted(found.values(), key=lambda shown: not shown.newest.is_own))
 
 
 def _sign_of(move: Move, info: PortInfo) -> Sign | None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from fabricmon.detect.nccl_incident import LogIncident
 from fabricmon.detect.nccl_places import may_be_link, may_follow
-from fabricmon.detect.nccl_ports import PortSigns
 from fabricmon.model import (
     Evidence,
     Finding,
@@ -21,7 +20,14 @@ from fabricmon.model import (
 from fabricmon.parse.log_event import LogEvent, LogSeverity
 from fabricmon.parse.nccl_codes import completion
 from fabricmon.stories.job import JobStory
-from fabricmon.stories.nature import COMPLETION, Nature, Phase
+from fabricmon.stories.nature import (
+    ASYNC,
+    COMPLETION,
+    PORT_ERROR,
+    Nature,
+    Phase,
+    status_text,
+)
 from fabricmon.stories.story import Trouble
 from fabricmon.summaries import one_line, span
 
@@ -49,24 +55,31 @@ _JOINED = frozenset(
 """Kinds whose findings take what a log says of their port as further evidence."""
 
 
-def tell_error(incident: LogIncident, signs: PortSigns, view: View) -> Finding:
+def tell_error(incident: LogIncident, view: View) -> Finding:
     """Return the finding of an incident as it stands now."""
     root, place = incident.root, incident.place
     port = place.port if may_follow(root) else None
-    own = port is not None and signs.has_own(port, view.now)
-    shown = () if port is None else tuple(signs.evidence(port, view.now))
+    joined = () if port is None else incident.shown
+    own = any(each.newest.is_own for each in joined)
+    shown = tuple(each.evidence(view.now) for each in joined)
     cause = _cause(root, own=own)
     evidence = (*_log_evidence(incident), *shown, *_settings_evidence(root))
     return Finding(
         kind="nccl_error",
         subject=_subject(incident, view),
-        onset=root.first if root.first is not None else incident.seen,
+        onset=_onset(incident),
         evidence=evidence[:MAX_EVIDENCE],
         summary=one_line(_error_summary(incident, shown, cause)),
         severity=_severity(incident, cause),
         part=Part.CULPRIT if own else Part.OBSERVER,
         confidence=_CONFIRMED if own else _LIKELY if shown else _HEARD,
     )
+
+
+def _onset(incident: LogIncident) -> float:
+    if incident.onset is not None:
+        return incident.onset
+    return incident.seen if incident.root.first is None else incident.root.first
 
 
 def tell_fallback(job: JobStory, active: int, since: float) -> Finding:
@@ -165,6 +178,8 @@ def _severity(incident: LogIncident, cause: Nature) -> Severity:
 
     What a row of the operator's own calls critical is that.
     """
+    if _is_hearsay(incident):
+        return Severity.INFO
     if not cause.is_network:
         return Severity.WARNING
     root, *others = incident.troubles
@@ -175,6 +190,17 @@ def _severity(incident: LogIncident, cause: Nature) -> Severity:
         for nature, trouble in natures
     )
     return Severity.CRITICAL if grave else Severity.WARNING
+
+
+def _is_hearsay(incident: LogIncident) -> bool:
+    """Tell an event of a port that is none of this node's, or that no port here shows.
+
+    Its own files say more of a port than a line of text, which anybody can write.
+    """
+    return incident.place.port is None and all(
+        trouble.root.kind == ASYNC and status_text(trouble.root) == PORT_ERROR
+        for trouble in incident.troubles
+    )
 
 
 def _log_evidence(incident: LogIncident) -> Iterator[Evidence]:

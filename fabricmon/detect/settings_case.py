@@ -17,7 +17,7 @@ from fabricmon.model import (
     Role,
 )
 from fabricmon.parse.device_list import DeviceList, parse_device_list
-from fabricmon.parse.text import decimal
+from fabricmon.parse.text import decimal, hexadecimal
 from fabricmon.parse.words import LinkLayer, PortState
 
 LAYERS = frozenset({LinkLayer.INFINIBAND, LinkLayer.ETHERNET})
@@ -148,12 +148,16 @@ class Case:
         return next((by_name[name] for name in names if name in by_name), None)
 
     def number(self, name: str) -> int | None:
-        """Return the number that a variable is set to, None if none."""
+        """Return the number that a variable is set to, None if none.
+
+        Hexadecimal as well: ``misc/param.cc`` of NCCL reads it with ``strtoll``.
+        """
         setting = self.get(name)
         if setting is None:
             return None
         text = setting.value.strip()
-        number = decimal(text.removeprefix("-"))
+        read = hexadecimal if text[:2] in {"0x", "0X"} else decimal
+        number = read(text.removeprefix("-"))
         return -number if number is not None and text.startswith("-") else number
 
     def devices(self) -> DeviceList:

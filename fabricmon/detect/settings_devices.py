@@ -50,10 +50,15 @@ def devices(case: Case) -> Iterator[SettingCheck]:
     found += _not_active(case, setting, chosen)
     found += _by_accident(case, setting, chosen, better)
     found += _left_out(case, setting, chosen, better)
-    if not found:
-        used = len(case.chosen())
+    used = len(case.chosen())
+    if found:
+        yield from found
+    elif used:
         yield fits(setting, f"{used} ACTIVE ports")
-    yield from found
+    elif case.ground.ports:
+        yield unknown(setting, "no ACTIVE port", "none of its ports is ACTIVE")
+    else:
+        yield unknown(setting, "no RDMA port", "the node has no RDMA port")
 
 
 def _unknown_names(

@@ -172,16 +172,36 @@ def better_class(use: PriorityUse) -> str:
 
 def timeout(case: Case) -> Iterator[SettingCheck]:
     """Judge ``NCCL_IB_TIMEOUT`` and ``NCCL_IB_RETRY_CNT``: a link trains meanwhile."""
-    setting, retries = case.get("NCCL_IB_TIMEOUT"), case.get("NCCL_IB_RETRY_CNT")
-    if not case.chosen() or not case.speaks_verbs:
+    if not case.speaks_verbs:
         return
+    setting, retries = case.get("NCCL_IB_TIMEOUT"), case.get("NCCL_IB_RETRY_CNT")
+    told = [each for each in (setting, retries) if each is not None]
+    if not any(port.is_active for port in case.ground.usable):
+        for each in told:
+            yield unknown(each, "no ACTIVE RDMA port", "no RDMA port is ACTIVE")
+        return
+    bad = [each for each in told if case.number(each.name) is None]
+    for each in bad:
+        usual = NEWEST_TIMEOUT if each is setting else RETRIES
+        yield wrong(each, "no number", str(usual))
+    good = [each for each in told if each not in bad]
+    if good or (not told and case.complete and case.chosen()):
+        yield from _outlasts(
+            case,
+            setting if setting in good else None,
+            retries if retries in good else None,
+        )
+
+
+def _outlasts(
+    case: Case, setting: LibrarySetting | None, retries: LibrarySetting | None
+) -> Iterator[SettingCheck]:
+    """Judge timeout and retries together; what is not set has its default."""
     power = case.number("NCCL_IB_TIMEOUT") if setting else _usual_timeout(case)
     count = case.number("NCCL_IB_RETRY_CNT") if retries else RETRIES
-    nothing_said = setting is None and retries is None
-    if power is None or count is None or (nothing_said and not case.complete):
-        if setting or retries:
-            row = setting or retries or default("NCCL_IB_TIMEOUT", None)
-            yield unknown(row, "the library's version", "no number, no version")
+    if power is None or count is None:
+        if retries:
+            yield unknown(retries, "the library's version", "no version is known")
         return
     needed = case.ground.limits.retrain_seconds
     lasts = survived_seconds(power, count)

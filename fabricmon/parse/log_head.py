@@ -20,9 +20,10 @@ from fabricmon.parse.log_told import Told
 MOST_MESSAGES = 64  # of one line; what stands behind them stays in the last one
 _MOST_HEAD = 900  # characters before the word: a C++ signature, an absolute path
 _LEVELS = "INFO|WARN|TRACE|CALL|ABORT"
+# A stamp may end in "_", as NCCL_DEBUG_TIMESTAMP_FORMAT has it; no host begins with it.
 _NAME = (
     r"(?<![\w.-])(?!\d{4}-\d\d-\d\d[T_]\d\d:|\d\d:\d\d:\d\d )"
-    r"(?P<host>[\w.-]{1,255}):(?P<pid>\d{1,10})"
+    r"_*(?!_)(?P<host>[\w.-]{1,255}):(?P<pid>\d{1,10})"
 )
 _WORD = re.compile(rf"NCCL (?P<level>{_LEVELS})(?: |$|(?=\s))", re.ASCII)
 _USUAL = re.compile(
@@ -59,7 +60,7 @@ _SITE_PROCESS = re.compile(
     r"\[(?P<host>[\w.-]{1,255}):pid=(?P<pid>\d{1,10})\]", re.ASCII
 )
 _SITE_RANK = re.compile(r"\[(?P<rank>\d{1,6})/(?P<size>\d{1,6})\]", re.ASCII)
-_STAMP = re.compile(r"\[[^\[\]]{8,40}\] ?$")
+_STAMP = re.compile(r"\[[^\[\]]{8,40}\][ _]?$")
 _LEFT_OVER = re.compile(r"[^\w]*$", re.ASCII)
 
 

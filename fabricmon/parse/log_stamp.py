@@ -61,7 +61,9 @@ def stamp_at(text: str, start: int = 0) -> Stamp | None:
                 if not text.startswith("]", end):
                     continue
                 end += 1
-            if gap := _END.match(text, end):
+            if (bracket or shape is ISO) and text.startswith("_", end):
+                end += 1  # as NCCL_DEBUG_TIMESTAMP_FORMAT has it
+            elif gap := _END.match(text, end):
                 end = gap.end()
             elif not bracket and shape is not _CTIME:
                 continue

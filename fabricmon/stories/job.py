@@ -81,15 +81,29 @@ def job_stories(processes: Iterable[Process]) -> tuple[JobStory, ...]:
     """Return the jobs of these processes, in the order in which they were heard of.
 
     Processes that name neither job nor communicator are taken for one job with all
-    others where there is one at most.
+    others of their source where there is one at most: logs that have nothing in common
+    are not one.
     """
-    groups: dict[str, list[Process]] = defaultdict(list)
-    for process in _named(tuple(processes)):
-        groups[process.job or process.comm or ""].append(process)
-    if len(groups) == len(("named", "unnamed")) and "" in groups:
-        unnamed = groups.pop("")
-        next(iter(groups.values())).extend(unnamed)
-    return tuple(_story(name, members) for name, members in groups.items())
+    told = tuple(_named(tuple(processes)))
+    names: dict[str, set[str]] = defaultdict(set)
+    for process in told:
+        names[process.source] |= {_name(process)} - {""}
+    groups: dict[tuple[str, str], list[Process]] = defaultdict(list)
+    unnamed = []
+    for process in told:
+        name = _name(process)
+        if not name and len(names[process.source]) == 1:
+            unnamed.append(process)
+        else:
+            groups[name, "" if name else process.source].append(process)
+    for process in unnamed:
+        (name,) = names[process.source]
+        groups[name, ""].append(process)
+    return tuple(_story(name, members) for (name, _), members in groups.items())
+
+
+def _name(process: Process) -> str:
+    return process.job or process.comm or ""
 
 
 def _named(processes: Sequence[Process]) -> Iterator[Process]:

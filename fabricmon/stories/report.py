@@ -44,6 +44,8 @@ class Reading:
     skipped_bytes: int = 0
     skipped_lines: int = 0
     unread: int = 0
+    silent: tuple[str, ...] = ()
+    """Files without any line of a collective library."""
 
     def plus(self, number: int, batch: LogBatch) -> Reading:
         """Return the sum with a piece of so many bytes."""
@@ -69,7 +71,7 @@ def report(
     others = [one for one in troubles if tier(one.root) is Tier.NONE]
     parts: tuple[Iterable[str], ...] = (
         _head(story, reading),
-        _failures(failures, runbooks),
+        _failures(failures, reading, runbooks),
         _others(others, story.jobs(), runbooks),
         _suspects(story.suspects()),
         _timeline(events),
@@ -97,6 +99,8 @@ def _head(story: Story, reading: Reading) -> Iterator[str]:
     )
     if reading.unread:
         yield f"Not read: {reading.unread}, named on standard error"
+    if 0 < len(reading.silent) < reading.files:
+        yield f"Without a line of a collective library: {_names(reading.silent)}"
     if reading.skipped_lines:
         yield (
             f"Cut short: {reading.skipped_lines:,} lines too long, "
@@ -106,9 +110,13 @@ def _head(story: Story, reading: Reading) -> Iterator[str]:
         yield f"Too much to hold at once: {story.dropped:,} events counted, not kept"
 
 
-def _failures(troubles: Sequence[Trouble], runbooks: str) -> Iterator[str]:
+def _failures(
+    troubles: Sequence[Trouble], reading: Reading, runbooks: str
+) -> Iterator[str]:
     if not troubles:
-        yield "No failure is in these logs."
+        is_mute = len(reading.silent) == reading.files > 0
+        what_lacks = "line of a collective library" if is_mute else "failure"
+        yield f"No {what_lacks} is in these logs."
         return
     yield "Who failed first"
     for number, trouble in enumerate(troubles[:MAX_TROUBLES], 1):
@@ -282,7 +290,8 @@ def _job(job: JobStory) -> Iterator[str]:
     size = f", {job.ranks} ranks" if job.ranks else ""
     nodes = f" on {job.nodes} nodes" if job.nodes else ""
     heard = _count(job.processes, "process")
-    yield f"  {_short(job.name or 'unnamed')}: {heard} heard{size}{nodes}"
+    name = job.name or f"unnamed on {_names(job.hosts)}"
+    yield f"  {_short(name)}: {heard} heard{size}{nodes}"
     if job.versions:
         yield f"     version   {_names(job.versions)}"
     if job.networks:

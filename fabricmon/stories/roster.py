@@ -102,7 +102,8 @@ class Process:
     ``traffic`` whether a collective is known to have completed, ``root`` the first
     failure of its present trouble, ``set_up`` why it found no device. ``stuck`` is
     the operation that its watchdog gave up, ``enqueued`` and ``completed`` the last ones
-    by number. ``via`` counts its channels by network.
+    by number. ``via`` counts its channels by network. ``source`` is the file or folder
+    that it was first heard in, empty where all are of one.
     """
 
     place: str
@@ -125,6 +126,7 @@ class Process:
     via: dict[str, int] = field(default_factory=dict)
     root: Group | None = None
     set_up: Group | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

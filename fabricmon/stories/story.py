@@ -57,9 +57,9 @@ class Trouble:
     """One thing that went wrong on one node, by its first report.
 
     ``first`` and ``last`` are Unix seconds, None where nobody knows. ``reports`` are
-    the lines that say it, ``consequences`` those that follow from it. ``flap`` says
-    that the port came back, None for what is no port. ``over`` says that nothing new
-    was heard for long, and that the port, if it is one, is back.
+    the lines that say it, ``consequences`` those that follow from it, ``heard`` is the
+    newest of both. ``flap`` says that the port came back, None for what is no port.
+    ``over`` says that nothing of it was heard for long.
     """
 
     root: LogEvent
@@ -80,6 +80,7 @@ class Trouble:
     devices: tuple[str, ...] = ()
     members: frozenset[object] = frozenset()
     """The processes, by pid or rank."""
+    heard: float | None = None
 
 
 @dataclass(slots=True)
@@ -92,6 +93,7 @@ class _Tale:
     processes: set[object] = field(default_factory=set)
     peers: dict[str, None] = field(default_factory=dict)
     last: float | None = None
+    heard: float | None = None
 
     def take(self, group: Group) -> None:
         """Add a root group; the earliest of them leads."""
@@ -103,6 +105,18 @@ class _Tale:
             self.peers.setdefault(group.event.peer)
         if group.last is not None and (self.last is None or group.last > self.last):
             self.last = group.last
+        self._hear(group.last)
+
+    def follow(self, group: Group, closing_seconds: float) -> None:
+        """Add what follows from it; what comes when it is over does not revive it."""
+        self.consequences += group.count
+        near = gap(self.heard, group.first) <= closing_seconds
+        if near:
+            self._hear(group.last)
+
+    def _hear(self, when: float | None) -> None:
+        if when is not None and (self.heard is None or when > self.heard):
+            self.heard = when
 
 
 class Story:
@@ -118,7 +132,7 @@ class Story:
         self._fold = Fold(
             self._limits.open_groups,
             self._limits.event_merge_seconds,
-            self._limits.repeat_seconds,
+            min(self._limits.repeat_seconds, self._closing),
         )
         self._votes = Votes()
         self._settled: Bounded[object, _Tale] = Bounded(MAX_TROUBLES)
@@ -131,17 +145,21 @@ class Story:
         parts = (self._fold, self._roster, self._votes, self._settled)
         return sum(part.dropped for part in parts)
 
-    def add(self, event: LogEvent, at: float | None = None) -> tuple[LogEvent, ...]:
+    def add(
+        self, event: LogEvent, at: float | None = None, *, source: str = ""
+    ) -> tuple[LogEvent, ...]:
         """Take in an event; return folded ones that had to leave, if that is wanted.
 
         ``at`` is Unix seconds at which the line was written as far as its reader can
         tell; it counts where the log has no time. Leave it out for old files.
+        ``source`` is what holds the logs of one job at most, if they name none.
         """
         self.events += event.count
         event = trimmed(event)
         when = event.time if event.time is not None else at
         place = self._roster.place_of(event)
         process = self._roster.process_of(event, place)
+        process.source = process.source or source
         event = self._resolved(event, process)
         group, is_new, left = self._fold.add(event, place, when)
         if is_new:
@@ -173,7 +191,7 @@ class Story:
         self._fold.drop_before(before)
         self._votes.forget(before)
         for key, tale in list(self._settled.items()):
-            if tale.last is not None and tale.last < before:
+            if tale.heard is not None and tale.heard < before:
                 self._settled.drop(key)
 
     def troubles(self, now: float | None = None) -> tuple[Trouble, ...]:
@@ -235,16 +253,16 @@ class Story:
             if root is None or _tale_key(root) == _tale_key(group):
                 tale.take(group)
             else:
-                tale.consequences += group.count
+                tale.follow(group, self._closing)
 
     def _tale(self, chief: Group, tales: Bounded[object, _Tale]) -> _Tale:
         """Return the tale of a root: one that was quiet for long is another episode."""
         key = _tale_key(chief)
         tale = tales.get(key)
-        if tale is not None and gap(tale.last, chief.first) > self._closing:
+        if tale is not None and gap(tale.heard, chief.first) > self._closing:
             tales.put((key, tale.chief.order), tale)
             tale = None
-        return tale or tales.put(key, _Tale(chief, last=chief.first))
+        return tale or tales.put(key, _Tale(chief, last=chief.first, heard=chief.first))
 
     def _trouble(self, tale: _Tale, now: float | None) -> Trouble:
         chief = tale.chief
@@ -253,11 +271,10 @@ class Story:
         story = self._port_story(event, chief.place)
         peers = tuple(tale.peers)
         named = (self._roster.named(peer) for peer in peers)
-        back = story.is_back if story else None
-        quiet = (
+        over = (
             now is not None
-            and tale.last is not None
-            and now - tale.last >= self._closing
+            and tale.heard is not None
+            and now - tale.heard >= self._closing
         )
         return Trouble(
             chief.folded(None),
@@ -272,11 +289,12 @@ class Story:
             peers,
             tuple(dict.fromkeys(node for node in named if node)),
             story.downs if story else 0,
-            back,
-            quiet and back is not False,
+            story.is_back if story else None,
+            over,
             budget_of(process),
             self._devices(process, event) if len(tale.processes) <= 1 else (),
             frozenset(tale.processes),
+            tale.heard,
         )
 
     def _resolved(self, event: LogEvent, process: Process) -> LogEvent:

@@ -11,7 +11,7 @@ import pytest
 
 from fabricmon.cli import main
 from fabricmon.cli.log_files import PIECE, Bar
-from tests.story.told import retried
+from tests.story.told import retried, setting, started
 
 DATA = Path(__file__).parent.parent / "data" / "nccl"
 CASE = DATA / "07-ib-12-hca-named.log"
@@ -152,6 +152,70 @@ def test_an_empty_log_is_no_error(
     path = tmp_path / "empty.log"
     path.touch()
     assert objects(capsysbinary, path) == []
+
+
+def test_a_folder_without_logs_is_said(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """A path that was mistyped is no healthy job; another one given is read."""
+    (tmp_path / "below").mkdir()
+    assert main(["logs", str(tmp_path)]) == 64
+    done = capsysbinary.readouterr()
+    assert not done.out
+    assert done.err.decode() == f"fabricmon logs: {tmp_path}: no log there\n"
+    assert main(["logs", str(tmp_path), str(CASE)]) == 0
+    assert b"no log there" in capsysbinary.readouterr().err
+
+
+def test_a_log_of_something_else_is_said(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Nobody can say that nothing failed who was not heard."""
+    other = tmp_path / "syslog"
+    other.write_text("Jan  1 00:00:00 n1 systemd[1]: Started Session 1.\n")
+    assert main(["logs", str(other)]) == 0
+    out = capsysbinary.readouterr().out
+    assert b"No line of a collective library is in these logs." in out
+    assert b"No failure" not in out
+    main(["logs", str(other), str(CASE)])
+    text = capsysbinary.readouterr().out.decode()
+    assert f"Without a line of a collective library: {other}\n" in text
+    well = tmp_path / "well.log"
+    well.write_text("n1:7:8 [0] NCCL INFO a line that no row knows\n")
+    main(["logs", str(well), str(tmp_path / "missing")])
+    assert b"No failure is in these logs." in capsysbinary.readouterr().out
+
+
+def test_logs_that_have_nothing_in_common_are_several_jobs(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Their settings do not disagree; those of one folder given do."""
+    paths = [tmp_path / f"{host}.log" for host in ("n1", "n2")]
+    for path, value in zip(paths, ("18", "22"), strict=True):
+        path.write_text(setting(path.stem, 7, "NCCL_IB_TIMEOUT", value))
+    main(["logs", *map(str, paths)])
+    out = capsysbinary.readouterr().out.decode()
+    assert "ranks disagree" not in out
+    for host in ("n1", "n2"):
+        assert f"unnamed on {host}: 1 process heard" in out
+    main(["logs", str(tmp_path)])
+    out = capsysbinary.readouterr().out.decode()
+    assert "ranks disagree: NCCL_IB_TIMEOUT" in out
+    assert "unnamed on n1, n2: 2 processes heard" in out
+
+
+def test_who_names_no_job_is_of_the_one_that_its_log_names(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """A log given beside it is another matter."""
+    named, other = tmp_path / "named.log", tmp_path / "other.log"
+    stamp = "2026-04-14 10:00:00"
+    named.write_text(started("n1", 7, 3, stamp) + setting("n2", 7, "NCCL_IB_TC", "106"))
+    other.write_text(setting("n3", 7, "NCCL_IB_TC", "0"))
+    main(["logs", str(named), str(other)])
+    out = capsysbinary.readouterr().out.decode()
+    assert "0x65e0bd6ee7449db4: 2 processes heard" in out
+    assert "unnamed on n3: 1 process heard" in out
 
 
 def test_a_dash_reads_standard_input() -> None:

@@ -168,6 +168,63 @@ class TestError:
         node.run(30)
         assert node.kinds == []
 
+    def test_a_port_error_is_over_although_no_line_says_that_it_is_back(self) -> None:
+        """The job died before: nobody was left to log `port active`."""
+        node = Logged()
+        node.down(3)
+        node.hear(port_event("port error"))
+        node.up(3)
+        node.run(290)
+        assert "nccl_error" in node.kinds
+        node.run(30)
+        assert "nccl_error" not in node.kinds
+
+    def test_what_the_port_showed_stays_joined(self) -> None:
+        """Lines go on after the port's signs are old: it is still the culprit."""
+        node = Logged()
+        node.down(3)
+        node.hear(port_event("port error"))
+        node.up(3)
+        for _ in range(4):
+            node.run(200)
+            node.hear(event(status=5))
+        assert node.part is Part.CULPRIT
+        assert "link_downed" in node.signals()
+        changes = [i for i in node.changes if i.finding.kind == "nccl_error"]
+        assert [i.state for i in changes] == [IncidentState.OPEN]
+
+    def test_the_same_error_later_is_another_one(self) -> None:
+        """Each flap has its own onset and id, and none opens twice."""
+        node = Logged()
+        onsets = []
+        for _ in range(3):
+            node.down(3)
+            onsets.append(node.wall + 1)
+            node.hear(port_event("port error"))
+            node.up(3)
+            node.run(700)
+        told = [
+            incident
+            for incident in node.changes
+            if incident.finding.kind == "nccl_error"
+            and incident.state is IncidentState.OPEN
+        ]
+        assert [incident.finding.onset for incident in told] == onsets
+        assert len({incident.id for incident in told}) == len(onsets)
+
+    def test_a_clock_that_is_set_back_opens_nothing_that_is_over(self) -> None:
+        """What was resolved stays so; a line that comes then is another error."""
+        node = Logged()
+        node.hear(event())
+        node.run(320)
+        assert node.kinds == []
+        node.wall -= 200
+        node.run(60)
+        assert node.opened == ["nccl_error"]
+        node.hear(event(line_number=2))
+        told = [i for i in node.changes if i.state is IncidentState.OPEN]
+        assert len({incident.id for incident in told}) == 2
+
     def test_a_restart_neither_ends_nor_repeats_it(self) -> None:
         """The log says it once; the agent may be new."""
         node = Logged()
@@ -244,6 +301,12 @@ class TestPlace:
         node.grow(where, link_downed=1)
         node.hear(port_event("port error", device="mlx5_0"))
         assert node.error.finding.subject.port == 2
+
+    def test_a_port_that_only_a_line_of_text_knows(self) -> None:
+        """Anybody can write one: no port here shows it, so it is information."""
+        node = Logged()
+        node.hear(port_event("port error", device="../../x"))
+        assert node.error.finding.severity is Severity.INFO
 
     def test_a_peer_with_a_name(self) -> None:
         """The topology knows whose address it is."""

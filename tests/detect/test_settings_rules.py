@@ -343,6 +343,26 @@ class TestTimeouts:
         (check,) = wrong(case(where, **GOOD | {"NCCL_IB_TIMEOUT": "20"}))
         assert check.better == "21"
 
+    def test_devices_that_are_none(self) -> None:
+        """The timeout is judged whichever devices are named."""
+        found = wrong(case(NCCL_IB_HCA="mlx5_77", NCCL_IB_TIMEOUT="14"))
+        assert "NCCL_IB_TIMEOUT" in {check.variable for check in found}
+
+    @pytest.mark.parametrize(
+        ("variable", "better"), [("NCCL_IB_RETRY_CNT", "7"), ("NCCL_IB_TIMEOUT", "20")]
+    )
+    def test_no_number(self, variable: str, better: str) -> None:
+        """It says so; the other of the two is judged all the same."""
+        (check,) = wrong(case(**GOOD | {variable: "abc"}))
+        assert (check.variable, check.shown) == (variable, "no number")
+        assert check.better == better
+        other = {"NCCL_IB_RETRY_CNT": "abc", "NCCL_IB_TIMEOUT": "14"}
+        assert len(wrong(case(**GOOD | other))) == 2
+
+    def test_hexadecimal(self) -> None:
+        """The library reads it, so it is a number."""
+        assert wrong(case(**GOOD | {"NCCL_IB_TIMEOUT": "0x16"})) == ()
+
     def test_no_version(self) -> None:
         """Retries alone say nothing where the timeout's default is not known."""
         told = (LibrarySetting("NCCL_IB_RETRY_CNT", "2", "log"),)

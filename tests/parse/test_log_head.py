@@ -5,7 +5,7 @@ import pytest
 from fabricmon.parse.log_event import LogLine
 from fabricmon.parse.log_head import MOST_MESSAGES, messages
 from fabricmon.parse.log_told import Told
-from tests.parse.log_reading import case, one_line, read
+from tests.parse.log_reading import case, one_line, read, read_pieces
 
 
 def parsed(text: str) -> list[LogLine]:
@@ -96,6 +96,25 @@ def test_parts_a_stamped_head() -> None:
         b"a:1:2 [0] NCCL INFO one[2026-05-23 15:45:07] b:3:4 [1] NCCL WARN two\n"
     ).lines
     assert (first.text, second.text, second.host) == ("one", "two", "b")
+
+
+@pytest.mark.parametrize("end", ["] ", "]_"])
+def test_takes_the_end_of_a_stamp_for_no_host(end: str) -> None:
+    """Formats of one's own join stamp and head: one process stays one, glued too."""
+    head = "n1:7:8 [0] NCCL WARN"
+    stamp = f"[2026-01-05_12:00:00.250000{end}"
+    data = f"{stamp}{head} a\n{head} b{stamp}{head} c\n".encode()
+    first, second, third = read_pieces([data], zone_seconds=0).lines
+    assert {line.host for line in (first, second, third)} == {"n1"}
+    assert [line.text for line in (first, second, third)] == ["a", "b", "c"]
+    assert first.time == 1767614400.25
+
+
+def test_parts_a_stamp_without_brackets_from_the_host() -> None:
+    """Also where only ``_`` stands between them."""
+    data = b"2026-01-05_12:00:00.250000_n1:7:8 [0] NCCL WARN a\n"
+    (line,) = read_pieces([data], zone_seconds=0).lines
+    assert (line.host, line.time) == ("n1", 1767614400.25)
 
 
 def test_mines_a_sites_own_head() -> None:

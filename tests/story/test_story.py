@@ -299,12 +299,24 @@ def test_the_earliest_in_time_leads_whatever_the_order_of_files() -> None:
 
 
 def test_a_failure_is_over_five_minutes_after_its_last_line() -> None:
-    """Not while lines come, and not while its port is down."""
+    """Not while lines come, of it or of what follows; a port's state is no line."""
     story = told(retried("n1", 7, "10.0.0.2"), at=1000.0)
     assert [one.over for one in story.troubles(1299.0)] == [False]
     assert [one.over for one in story.troubles(1300.0)] == [True]
     down = told(f"n1:7:9 [0] {DOWN}\n", at=1000.0)
-    assert [one.over for one in down.troubles(9000.0)] == [False]
+    assert [one.over for one in down.troubles(1300.0)] == [True]
+
+
+def test_what_follows_a_failure_keeps_it_open_but_does_not_revive_it() -> None:
+    """A flush within five minutes is of it, one later finds it over."""
+    (cause,) = events_of(retried("n1", 7, "10.0.0.2"))
+    (flush,) = events_of(retried("n1", 7, "10.0.0.2", status=5))
+    story = Story(Logs())
+    for event, at in ((cause, 1000.0), (flush, 1030.0), (flush, 1900.0)):
+        story.add(event, at)
+        assert only(story).heard == min(at, 1030.0)
+    assert only(story).consequences == 2
+    assert [one.over for one in story.troubles(1901.0)] == [True]
 
 
 def test_a_report_that_all_is_well_closes_nothing() -> None:
