@@ -44,7 +44,11 @@ LIVELINESS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an agent is started with; ``reload`` reads the configuration again."""
+    """What an agent is started with; ``reload`` reads the configuration again.
+
+    ``socket_folder`` is where the socket lies if that is not the run folder: of a node
+    that is played, the run folder is the node's.
+    """
 
     loaded: Loaded
     node: str
@@ -52,6 +56,7 @@ class Settings:
     log: FilteringBoundLogger
     reload: Callable[[], Loaded]
     answer: Callable[[Pipeline, dict[str, object]], bytes]
+    socket_folder: str | None = None
 
 
 class Agent:
@@ -234,7 +239,8 @@ class Agent:
         return self._settings.answer(self._shown or self._pipeline, request)
 
     def _bind_socket(self) -> AgentSocket | None:
-        path = f"{self._loaded.config.run_folder}/{NAME}"
+        folder = self._settings.socket_folder or self._loaded.config.run_folder
+        path = f"{folder}/{NAME}"
         try:
             return AgentSocket.bind(path)
         except HostError as error:

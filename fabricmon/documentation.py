@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabricmon.catalogue import ROWS, CounterKind, CounterSpec, Directory, Overflow
+from fabricmon.config import Metrics
 from fabricmon.config_manual import manual, schema
 from fabricmon.parse.nccl_rules import COARSE, MOST_LITERALS, SUBJECTS
 from fabricmon.sim import manual as scenario_manual
@@ -44,7 +45,8 @@ def metrics() -> str:
             for family in FAMILIES
         ),
     )
-    return "\n".join((_INTRODUCTION, families, _COUNTERS, *_sections(), ""))
+    introduction = _INTRODUCTION.format(counted=Metrics().counted_series)
+    return "\n".join((introduction, families, _COUNTERS, *_sections(), ""))
 
 
 def _sections() -> Iterator[str]:
@@ -162,7 +164,7 @@ class are always there, 0 or not, but for two kinds:
 - a mechanism that only the other link layer has (virtual lanes on Ethernet, congestion
   notifications on InfiniBand) appears once it counted;
 - driver statistics, except the three that tell most of a link, appear once they counted
-  and stay then. A port has room for `metrics.counted_series` (4) of them, first come,
+  and stay then. A port has room for `metrics.counted_series` ({counted}) of them, first come,
   in one moment in the order of the tables below; `fabricmon_series_withheld` counts
   those without room. So eight priorities are one metric whose used priorities show.
 

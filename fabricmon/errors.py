@@ -5,6 +5,7 @@
     FabricmonError
     ├── ConfigError   the configuration cannot be used
     ├── ParseError    a text is not what it claims to be
+    │   └── AbsentError   a file that was named is not there
     ├── TraceError    a line of a trace cannot be used
     └── HostError     the node cannot be asked for something
 
@@ -64,6 +65,10 @@ class ParseError(FabricmonError):
 
     def __str__(self) -> str:
         return _place(self.source, self.line) + self.message
+
+
+class AbsentError(ParseError):
+    """A file that was named is not there: whoever named it is wrong."""
 
 
 class TraceError(FabricmonError):

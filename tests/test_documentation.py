@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from fabricmon import documentation
 from fabricmon.catalogue import ROWS, CounterKind
+from fabricmon.config import Metrics
 from fabricmon.documentation import DOCUMENTS, Document, main, metrics
 from fabricmon.sinks.families import FAMILIES
 
@@ -26,6 +28,14 @@ def test_every_metric_is_documented() -> None:
     counters = {spec.metric for spec in ROWS if spec.kind is not CounterKind.KNOB}
     names = counters | {family.metric for family in FAMILIES}
     assert [name for name in sorted(names) if f"`{name}" not in text] == []
+
+
+def test_defaults_are_those_of_the_configuration(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The reference of the metrics names no default that it does not look up."""
+    monkeypatch.setattr(documentation, "Metrics", lambda: Metrics(counted_series=17))
+    assert "`metrics.counted_series` (17)" in metrics()
 
 
 def test_tables_are_whole() -> None:

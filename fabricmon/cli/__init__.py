@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from fabricmon import __version__
-from fabricmon.errors import ConfigError, FabricmonError
+from fabricmon.errors import AbsentError, ConfigError, FabricmonError
 
 USAGE_ERROR = 64
 CONFIG_ERROR = 78
@@ -99,12 +99,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with suppress(ValueError):  # not the main thread: signals are not ours
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
     parser = _parser(words)
-    options = parser.parse_args(words)
+    options, rest = parser.parse_known_args(words)
+    if rest:
+        parser.error(_stray(rest))
     if options.command is None:
         parser.print_help(sys.stderr)
         return USAGE_ERROR
     module = importlib.import_module(f"fabricmon.cli.{options.command}")
     return _run(module.run, options)
+
+
+def _stray(rest: Sequence[str]) -> str:
+    """Say what belongs nowhere; the values of an option may not stand apart from it."""
+    apart = any(not word.startswith("-") for word in rest)
+    remedy = ": write what belongs to an option right after it" if apart else ""
+    return f"unrecognized arguments: {' '.join(rest)}{remedy}"
 
 
 def _run(command: Callable[[argparse.Namespace], int], options: Any) -> int:
@@ -114,7 +123,8 @@ def _run(command: Callable[[argparse.Namespace], int], options: Any) -> int:
     except ConfigError as error:
         return _fail(f"configuration: {error}", CONFIG_ERROR)
     except FabricmonError as error:
-        return _fail(str(error), FAILED)
+        absent = isinstance(error, AbsentError)
+        return _fail(str(error), USAGE_ERROR if absent else FAILED)
     except BrokenPipeError:
         return _end_quietly(0)
     except OSError as error:

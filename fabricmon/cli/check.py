@@ -70,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--settings",
         nargs="*",
+        action="extend",
         type=setting,
         metavar="NAME=VALUE",
         help="hold settings of NCCL against a sample: these, or those of the node",

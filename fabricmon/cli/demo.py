@@ -21,8 +21,10 @@ import msgspec
 from fabricmon.agent import Agent, Settings
 from fabricmon.cli import number_up_to
 from fabricmon.cli.run import announce, load_for_agent, make_settings
+from fabricmon.config import Config
 from fabricmon.config_load import Loaded
 from fabricmon.host.replay import ReplayHost
+from fabricmon.host.trace import Header
 from fabricmon.runtime.logging import make_logger
 from fabricmon.timelapse import TimelapseDrive
 
@@ -40,7 +42,7 @@ class Choice:
     once: bool = False
     scenario: str | None = None
     seed: int = 1
-    node: int = 0
+    node: int | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,9 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--node",
         type=int,
-        default=0,
         metavar="K",
-        help="node of the scenario, from 0 (default 0)",
+        help="node of the scenario, from 0 (default: where the first fault is)",
     )
     parser.add_argument("--once", action="store_true", help="end with the trace")
     parser.add_argument("--config", type=Path, metavar="FILE", help="file to read")
@@ -90,33 +91,52 @@ def play(choice: Choice, file: Path | None) -> int:
         as_file(files("fabricmon").joinpath(TRACE)) as shipped,
         tempfile.TemporaryDirectory(prefix="fabricmon-demo-") as folder,
     ):
-        make = _source(choice, shipped)
-        loaded = _in_folder(load_for_agent(file), folder)
-        log = make_logger(loaded.config.log)
-        drive = TimelapseDrive(make(), choice.speed)  # or there is nothing to announce
+        source = _source(choice, shipped)
+        configured = load_for_agent(file)
+        log = make_logger(configured.config.log)
+        # or there is nothing to announce
+        drive = TimelapseDrive(source.make(), choice.speed)
+        header = drive.host.header
+        loaded = _of_node(configured, header, folder)
         announce(loaded)
         print(f"Check:   {_check_command(folder)}")
-        print(_explain(choice), flush=True)
+        print(f"{_explain(choice, header.node)}{source.story}", flush=True)
+        settings = replace(
+            make_settings(loaded, loaded.config.node or header.node, log, file),
+            reload=lambda: _of_node(load_for_agent(file), header, folder),
+            socket_folder=folder,
+        )
         while True:
-            node = loaded.config.node or drive.host.header.node
-            settings = make_settings(loaded, node, log, file)
             if asyncio.run(_play_once(settings, drive)) or choice.once:
                 return 0
             for left in Path(folder).iterdir():
                 left.unlink()
-            drive = TimelapseDrive(make(), choice.speed)
+            drive = TimelapseDrive(source.make(), choice.speed)
 
 
-def _source(choice: Choice, shipped: Path) -> Callable[[], Path | ReplayHost]:
-    """Return what opens the trace, or simulates the node anew."""
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What opens the trace, or simulates the node anew, and what will happen."""
+
+    make: Callable[[], Path | ReplayHost]
+    story: str = ""
+
+
+def _source(choice: Choice, shipped: Path) -> _Source:
     trace = choice.trace or shipped
     if choice.scenario is None:
-        return lambda: trace
+        return _Source(lambda: trace)
     # The model is loaded only by who asks for it.
-    from fabricmon.sim.host import stage_of  # noqa: PLC0415
+    from fabricmon.sim.host import (  # noqa: PLC0415
+        node_to_watch,
+        simulated_host,
+        stage_of,
+    )
 
-    make = stage_of(choice.scenario, choice.seed)
-    return lambda: make(choice.node)
+    stage = stage_of(choice.scenario, choice.seed)
+    node = node_to_watch(stage, choice.node)
+    story = f"\nWhat happens: {stage.scenario.summary}"
+    return _Source(lambda: simulated_host(stage, node), story)
 
 
 async def _play_once(settings: Settings, drive: TimelapseDrive) -> bool:
@@ -127,10 +147,10 @@ async def _play_once(settings: Settings, drive: TimelapseDrive) -> bool:
     return agent.was_told_to_stop
 
 
-def _explain(choice: Choice) -> str:
+def _explain(choice: Choice, node: str) -> str:
     end = "it ends by itself" if choice.once else "it starts again until Ctrl-C"
     what = "a trace" if choice.scenario is None else f"scenario {choice.scenario}"
-    return f"A node from {what}, {choice.speed:g} times as fast as it was: {end}."
+    return f"{node} of {what}, {choice.speed:g} times as fast as it was: {end}."
 
 
 def _check_command(folder: str) -> str:
@@ -139,9 +159,11 @@ def _check_command(folder: str) -> str:
     return f"FABRICMON_RUN_FOLDER={shlex.quote(folder)} {shlex.quote(program)} check"
 
 
-def _in_folder(loaded: Loaded, folder: str) -> Loaded:
-    """Keep state and socket of the demo out of the node's own folders."""
+def _of_node(loaded: Loaded, header: Header, folder: str) -> Loaded:
+    """Keep the state out of this node's folder, and read the run folder of that one."""
+    told = (header.config or {}).get("run_folder")
+    run_folder = told if isinstance(told, str) else Config().run_folder
     config = msgspec.structs.replace(
-        loaded.config, state_folder=folder, run_folder=folder
+        loaded.config, state_folder=folder, run_folder=run_folder
     )
     return replace(loaded, config=config)

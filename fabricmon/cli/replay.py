@@ -99,7 +99,8 @@ def _misuse(options: argparse.Namespace) -> str | None:
         return "give a trace, or --fleet FOLDER"
     if options.metrics and (options.fleet or len(options.traces) > 1):
         return "--metrics shows one node: give one trace"
-    return None
+    absent = next((path for path in options.traces if not path.exists()), None)
+    return None if absent is None else f"{absent}: there is no such file"
 
 
 def _run_fleet(options: argparse.Namespace, loaded: Loaded | None) -> int:

@@ -15,10 +15,11 @@ from pathlib import Path
 import msgspec
 
 from fabricmon.cli import CONFIG_ERROR, FAILED, USAGE_ERROR, number_up_to
-from fabricmon.errors import ConfigError
-from fabricmon.sim.folder import write_fleet
+from fabricmon.errors import ConfigError, ParseError
+from fabricmon.sim.folder import FLEET, TRUTH, write_fleet
 from fabricmon.sim.load import check, load, shipped
 from fabricmon.sim.scenario import Scenario
+from fabricmon.sim.score_files import read_truth
 from fabricmon.sim.staging import Stage
 
 MOST_NODES = 1024
@@ -51,6 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="processes (default: one for each core)",
     )
+    parser.add_argument(
+        "--force", action="store_true", help="write over another fleet that is there"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,6 +72,10 @@ def run(options: argparse.Namespace) -> int:
         error.file = error.file or options.scenario
         print(f"fabricmon simulate: {error}", file=sys.stderr)
         return CONFIG_ERROR
+    if not options.force and _is_in_the_way(options.out, stage):
+        message = "this holds another fleet: name another, or write over it: --force"
+        print(f"fabricmon simulate: {options.out}: {message}", file=sys.stderr)
+        return USAGE_ERROR
     try:
         write_fleet(stage, options.out, options.jobs)
     except OSError as error:
@@ -103,6 +111,15 @@ def _changed(scenario: Scenario, options: argparse.Namespace) -> Scenario:
     changed = msgspec.structs.replace(scenario, **given)
     check(changed)
     return changed
+
+
+def _is_in_the_way(folder: Path, stage: Stage) -> bool:
+    """Tell whether a folder holds a fleet, unless of this scenario and seed."""
+    try:
+        known = read_truth(folder)
+    except ParseError:  # of a recorded fleet nobody knows the truth
+        return any((folder / name).exists() for name in (FLEET, TRUTH))
+    return (known.scenario, known.seed) != (stage.scenario.name, stage.seed)
 
 
 def _summary(stage: Stage) -> str:

@@ -23,6 +23,10 @@ _ADVICE = {
     Action.DRAIN_NOW: "drain now",
 }
 _URGENCY = tuple(Action)
+_PARTS = {
+    Part.VICTIM: "this place is the victim",
+    Part.OBSERVER: "seen here, not blamed on this place",
+}
 
 
 def findings(snapshot: Snapshot) -> str:
@@ -122,8 +126,8 @@ def _meaning(incident: Incident) -> list[str]:
     told = [f"<span>{text(kind.title if kind else finding.kind)}</span>"]
     if finding.action is not Action.NONE:
         told.append(f'<b class="advice">Advice: {_ADVICE[finding.action]}</b>')
-    if finding.part is not Part.CULPRIT:
-        told.append(f"<span>this place is the {finding.part.value}</span>")
+    if finding.part in _PARTS:
+        told.append(f"<span>{_PARTS[finding.part]}</span>")
     if finding.confidence < 1:
         told.append(f"<span>confidence {finding.confidence:.0%}</span>")
     if incident.dry_run:
@@ -140,11 +144,16 @@ def _evidence(item: Evidence) -> str:
     if item.threshold is not None:
         bounds.append(f"{_word(item.threshold)} {quantity(item.threshold)}")
     return (
-        f'<li><span class="signal">{text(item.signal)}</span> '
+        f'<li><span class="signal">{_breakable(item.signal)}</span> '
         f'<b class="value">{quantity(item.value)} {text(_unit(item))}</b> '
         f'<span class="bounds">{", ".join(bounds)}</span> '
         f'<span class="source">{text(item.source)}</span></li>'
     )
+
+
+def _breakable(name: str) -> str:
+    """Let a long name break after its underscores, not before its last letter."""
+    return text(name).replace("_", "_<wbr>")
 
 
 def _word(threshold: float | str) -> str:

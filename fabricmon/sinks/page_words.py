@@ -59,7 +59,9 @@ def bits(bytes_per_second: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a length of time as a person says it: 5 s, 3 min, 2 h, 4 d."""
+    """Return a length of time as a person says it: 0.2 s, 5 s, 3 min, 2 h, 4 d."""
+    if 0 < seconds < 1:
+        return f"{round(seconds, 2):g} s"
     for limit, size, unit in _SPANS:
         if seconds < limit:
             return f"{max(seconds, 0) / size:.0f} {unit}"

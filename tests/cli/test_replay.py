@@ -113,18 +113,22 @@ def test_lines_that_cannot_be_used(path: Path, capsysbinary: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [(None, "No such file"), ("nonsense\n", ":1: "), ("", ":1: ")],
+    ("text", "reason", "status"),
+    [(None, "no such file", 64), ("nonsense\n", ":1: ", 70), ("", ":1: ", 70)],
     ids=["absent", "no header", "empty"],
 )
 def test_no_trace(
-    tmp_path: Path, capsysbinary: Capture, text: str | None, reason: str
+    tmp_path: Path,
+    capsysbinary: Capture,
+    text: str | None,
+    reason: str,
+    status: int,
 ) -> None:
     """One line names file and reason; nothing is written."""
     path, out = tmp_path / "x.trace.jsonl", tmp_path / "out"
     if text is not None:
         path.write_text(text)
-    assert main(["replay", str(path), "--findings", str(out)]) == 70
+    assert main(["replay", str(path), "--findings", str(out)]) == status
     (line,) = capsysbinary.readouterr().err.decode().splitlines()
     assert str(path) in line
     assert reason in line

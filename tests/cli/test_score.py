@@ -77,9 +77,21 @@ def test_no_fleet(tmp_path: Path, capsys: Capture) -> None:
     """A folder that is none is one line, and no output file is made."""
     out = tmp_path / "out.jsonl"
     words = ["replay", "--fleet", str(tmp_path / "none"), "--findings", str(out)]
-    assert main(words) == 70
+    assert main(words) == 64
     assert "none/fleet.json: cannot be read" in capsys.readouterr().err
     assert not out.exists()
+
+
+@pytest.mark.parametrize("absent", ["fleet.json", "found.jsonl"])
+def test_score_of_what_is_not_there(
+    fleet: Path, findings: Path, absent: str, capsys: Capture
+) -> None:
+    """A file that is missing is wrong usage, said in one line."""
+    (findings if absent == findings.name else fleet / absent).unlink()
+    assert main(["score", str(fleet), str(findings)]) == 64
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert absent in err
 
 
 def test_text(fleet: Path, findings: Path, capsys: Capture) -> None:
@@ -134,5 +146,5 @@ def test_misses_and_mistakes(tmp_path: Path, capsys: Capture) -> None:
 def test_no_truth(tmp_path: Path, findings: Path, capsys: Capture) -> None:
     """A recorded fleet cannot be scored, and that is said."""
     recorded = folder(tmp_path / "recorded", None)
-    assert main(["score", str(recorded), str(findings)]) == 70
+    assert main(["score", str(recorded), str(findings)]) == 64
     assert "only a simulated fleet knows the truth" in capsys.readouterr().err

@@ -101,6 +101,32 @@ class TestGiven:
             check.run("--settings", word)
         assert caught.value.code == 64
 
+    @pytest.mark.parametrize("variable", ["NCCL_IB_HCA=mlx5_9", "NCCL_IB_TIMEOUT=14"])
+    def test_a_node_without_rdma(self, check: Check, variable: str) -> None:
+        """Nothing there proves a setting right or wrong."""
+        bare = check.root.parent / "bare"
+        (bare / "sys").mkdir(parents=True)
+        words = ("--root", str(bare), "--format", "json", "--settings", variable)
+        (row,) = json.loads(check.run(*words)[1])["settings"]
+        assert row["verdict"] == "unknown"
+        assert "RDMA port" in row["shows"]
+
+    def test_given_in_two_places(self, check: Check) -> None:
+        """The option may come again: none of its values is lost."""
+        words = ("--settings", BAD[0], "--format", "json", "--settings", BAD[1])
+        rows = json.loads(check.run(*words)[1])["settings"]
+        assert [row["variable"] for row in rows] == [
+            "NCCL_IB_GID_INDEX",
+            "NCCL_IB_TIMEOUT",
+        ]
+
+    def test_apart_from_the_option(self, check: Check) -> None:
+        """A value that another option keeps apart is an error that says so."""
+        with pytest.raises(SystemExit) as caught:
+            check.run("--settings", "--format", "reason", BAD[0])
+        assert caught.value.code == 64
+        assert "right after it" in check.capsys.readouterr().err
+
 
 class TestFound:
     def test_nothing(self, check: Check) -> None:

@@ -28,6 +28,23 @@ def test_a_fleet_is_written(own: Path, tmp_path: Path) -> None:
     assert '"seed": 5' in (out / "truth.json").read_text()
 
 
+def test_another_fleet_is_not_written_over(
+    own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """But the same scenario and seed again, or what is told to be."""
+    out = tmp_path / "fleet"
+    words = ["simulate", str(own), "--out", str(out), "--jobs", "1"]
+    assert main(words) == 0
+    before = (out / "truth.json").read_bytes()
+    assert main(words) == 0
+    assert main([*words, "--seed", "2"]) == USAGE_ERROR
+    assert f"{out}: this holds another fleet" in capsys.readouterr().err
+    assert (out / "truth.json").read_bytes() == before
+    assert main([*words, "--seed", "2", "--force"]) == 0
+    (out / "truth.json").unlink()
+    assert main(words) == USAGE_ERROR
+
+
 def test_scenarios_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     """One line for each, with its summary."""
     assert main(["simulate", "--list"]) == 0

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from fabricmon.errors import ConfigError
-from fabricmon.host.replay import ReplayHost
 from fabricmon.host.trace_read import TraceReader
 from fabricmon.replaying import Replay
 from fabricmon.sim.folder import write_node
-from fabricmon.sim.host import SimulatedRecords, simulated_host, stage_of
+from fabricmon.sim.host import SimulatedRecords, node_to_watch, simulated_host, stage_of
 from fabricmon.sim.node import NodePlay
 from fabricmon.sim.scenario import Injection
 from fabricmon.sim.staging import Stage
@@ -98,10 +97,36 @@ def test_nodes_are_those_of_the_scenario(tmp_path: Path) -> None:
     """Another number is refused with the range."""
     path = tmp_path / "own.yaml"
     path.write_text("{name: own, summary: Own., nodes: 2, duration: 60}")
-    make = stage_of(str(path), 1)
-    assert isinstance(make(1), ReplayHost)
+    stage = stage_of(str(path), 1)
+    assert node_to_watch(stage, 1) == 1
     with pytest.raises(ConfigError, match="write 0 to 1"):
-        make(2)
+        node_to_watch(stage, 2)
+
+
+@pytest.mark.parametrize(
+    ("inject", "node"),
+    [
+        ("[{what: F05, node: 1, onset: 40}, {what: F05, node: 2, onset: 20}]", 2),
+        ("[{what: F05, node: 0, onset: 40}]", 0),
+        ("[]", 0),
+    ],
+)
+def test_the_node_to_watch_is_where_the_first_fault_is(
+    tmp_path: Path, inject: str, node: int
+) -> None:
+    """Nobody has to know where it happens; where nothing does, any node will do."""
+    path = tmp_path / "own.yaml"
+    head = "name: own, summary: Own., nodes: 3, duration: 60"
+    path.write_text(f"{{{head}, inject: {inject}}}")
+    assert node_to_watch(stage_of(str(path), 1), None) == node
+
+
+def test_the_node_to_watch_is_one_that_suffers() -> None:
+    """A fault that is on no node shows on its victims."""
+    stage = stage_of("f40-leaf-reboot", 1)
+    assert {fault.node for fault in stage.truth.faults} == {None}
+    watched = stage.plan.node_name(node_to_watch(stage, None))
+    assert watched == stage.truth.victims[0].node
 
 
 @pytest.mark.parametrize("profile", ["H100-RoCE-8x400-DCQCN", "A100-HDR-8x200"])

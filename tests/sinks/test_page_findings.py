@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from fabricmon.model import Action, Evidence, Incident, Part, Severity, Subject
+from fabricmon.sinks.page_document import fragment
 from tests.sinks import nodes, pages
 from tests.sinks.pages import incident, words
 
@@ -102,6 +103,21 @@ def test_victim_is_not_blamed() -> None:
     shown = card(replace(made, finding=finding))
     assert "this place is the victim" in shown
     assert "confidence 50%" in shown
+
+
+def test_who_only_sees_is_not_blamed() -> None:
+    """What a place shows of itself without a fault of its own reads so."""
+    made = incident("counter_saturated", Severity.INFO)
+    shown = card(replace(made, finding=replace(made.finding, part=Part.OBSERVER)))
+    assert "seen here, not blamed on this place" in shown
+    assert "observer" not in shown
+
+
+def test_long_signals_break_between_words() -> None:
+    """The last letter of a name has no line of its own."""
+    evidence = (Evidence("req_transport_retries_exceeded", 3, "events", "x"),)
+    shown = fragment(nodes.node(incidents=(incident(evidence=evidence),)), 0)
+    assert "req_<wbr>transport_<wbr>retries_<wbr>exceeded</span>" in shown
 
 
 def test_subjects() -> None:

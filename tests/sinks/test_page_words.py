@@ -63,6 +63,8 @@ def test_text_cannot_leave_its_place(value: str) -> None:
     [
         (-3, "0 s"),
         (0, "0 s"),
+        (0.2, "0.2 s"),
+        (0.256, "0.26 s"),
         (119, "119 s"),
         (120, "2 min"),
         (7199, "120 min"),
@@ -72,7 +74,7 @@ def test_text_cannot_leave_its_place(value: str) -> None:
     ],
 )
 def test_span(seconds: float, shown: str) -> None:
-    """A length of time has one unit, and at least two of it."""
+    """A length of time has one unit, and at least two of it or two digits."""
     assert span(seconds) == shown
 
 
