@@ -50,8 +50,6 @@ from fabricmon.workload import ABOUT_JOBS, AboutJobs, Workload
 REMEMBER_OUTAGES = frozenset({Signal.LINK_DOWN, Signal.CARRIER_DOWN})
 """Counters that remember an outage shorter than a poll."""
 
-STATE = "state"  # its samples count only when they differ from the one before
-
 MAX_NEWS = 10_000
 """Samples kept between two judgements; a storm of link events stops here."""
 
@@ -146,7 +144,7 @@ class Intake:
         changes = self._changes
         for record in outcome.records:
             self._take[type(record)](record, entry)
-        if entry.source.name == STATE and outcome.error is None:
+        if entry.source.name == "state" and outcome.error is None:
             return self._changes != changes  # read every second where nobody tells
         return bool(outcome.records) or outcome.error is not None
 
