@@ -137,6 +137,10 @@ class FleetPlan:
         device, port = self._rails[rail]
         return SimPort(node, device, port)
 
+    def are_planes(self, rail: int, other: int) -> bool:
+        """Tell whether two rails are planes of one device, which share its traffic."""
+        return rail != other and self._rails[rail][0] == self._rails[other][0]
+
     def rail_of(self, port: SimPort) -> int | None:
         """Return the rail of a port, None if it is none."""
         key = (port.device, port.port)

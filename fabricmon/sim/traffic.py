@@ -205,6 +205,7 @@ class JobPlay:
                 change = self._fabric.next_change(self._t)
                 for lane in busy:
                     self._pace(lane)
+                self._spread(lanes)
             yield from self._show(lanes)
             events = [min(lane.end, self._next_try(lane)) for lane in busy]
             begun = self._t
@@ -254,6 +255,23 @@ class JobPlay:
             lane.pace = lane.left / (lane.end - self._t)
         else:
             lane.pace, lane.end = 0.0, inf
+
+    def _spread(self, lanes: list[_Lane]) -> None:
+        """Let the other planes of the devices carry what one that is down cannot."""
+        for lane in lanes:
+            if lane.down is None or not lane.left:
+                continue
+            others = [
+                other
+                for other in lanes
+                if other.down is None and self._plan.are_planes(lane.rail, other.rail)
+            ]
+            if not others:
+                continue
+            for other in others:
+                other.left += lane.left / len(others)
+                self._pace(other)
+            lane.left, lane.down = 0.0, None
 
     def _next_try(self, lane: _Lane) -> float:
         if lane.down is None:

@@ -176,3 +176,21 @@ def test_shorter_timeouts_kill_sooner() -> None:
     made = fleets.stage(outage, jobs=(steady_job(timeout=18, restarts=False),))
     [run] = made.runs
     assert 107 < run.end < 112
+
+
+def test_other_planes_carry_what_one_cannot() -> None:
+    """A device stripes over its planes: one that is down costs rate, not the job."""
+    profile = "B300-multiplane"
+    job = steady_job(end=400.0)
+    sound = fleets.stage(profile=profile, nodes=2, jobs=(job,), duration=500.0)
+    outages = [Outage(SimPort(node, "mlx5_0", 6), 150.0, FOREVER) for node in range(2)]
+    made = fleets.stage(*outages, profile=profile, nodes=2, jobs=(job,), duration=500.0)
+    assert not any(isinstance(each, RetriesExceeded) for each in played(made))
+    [run] = made.runs
+    assert run.end == 400.0
+    talking = [f for f in flows(made) if f.activity is Activity.COMMUNICATE]
+    late = [flow.shares for flow in talking if flow.t > 200.0]
+    assert all(shares[1] == 0.0 for shares in late)
+    assert {len(shares) for shares in late} == {32}
+    steps = [len(spans(each, Activity.COMPUTE)) for each in (made, sound)]
+    assert steps[0] < steps[1]
