@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from fabricmon.sim.counters import Counter, Spot
-from fabricmon.sim.effects import Meter, SimPort
+from fabricmon.sim.effects import SimPort
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.profiles import Family, Profile, Slot, Use
 
 if TYPE_CHECKING:

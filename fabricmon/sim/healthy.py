@@ -12,7 +12,7 @@ from random import Random
 from fabricmon.host.trace import Module
 from fabricmon.sim.counter_files import Flowing, What
 from fabricmon.sim.draw import magnitude, source
-from fabricmon.sim.effects import Meter
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.plan import FleetPlan
 from fabricmon.sim.port import Port
 from fabricmon.sim.processes import Course

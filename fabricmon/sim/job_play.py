@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from fabricmon.sim.draw import magnitude, source
-from fabricmon.sim.effects import Meter, SimPort
+from fabricmon.sim.effects import SimPort
 from fabricmon.sim.happenings import (
     AckTimeouts,
     Activity,
@@ -18,6 +18,7 @@ from fabricmon.sim.happenings import (
 )
 from fabricmon.sim.job_log import JobLog
 from fabricmon.sim.job_terms import JobTerms
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.port import Port
 
 if TYPE_CHECKING:

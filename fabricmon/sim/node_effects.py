@@ -20,7 +20,6 @@ from fabricmon.sim.effects import (
     Level,
     LogLines,
     Maintenance,
-    Meter,
     ModuleReading,
     Mute,
     NetdevGone,
@@ -38,6 +37,7 @@ from fabricmon.sim.effects import (
     WallStep,
 )
 from fabricmon.sim.job_log import FOLDER
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.node_devices import Devices
 from fabricmon.sim.node_links import Links
 from fabricmon.sim.node_sights import Sights

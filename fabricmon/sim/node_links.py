@@ -6,7 +6,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from fabricmon.parse.words import PhysState
-from fabricmon.sim.effects import Meter, Outage
+from fabricmon.sim.effects import Outage
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.port_link import Overlay, physical_text
 
 if TYPE_CHECKING:

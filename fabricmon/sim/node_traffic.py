@@ -7,10 +7,11 @@ from random import Random
 
 from fabricmon.sim.counter_files import PACKETS_PER_REQUEST, Flowing, What
 from fabricmon.sim.draw import magnitude
-from fabricmon.sim.effects import Meter, SimPort
+from fabricmon.sim.effects import SimPort
 from fabricmon.sim.happenings import Activity, Flow, Limit
 from fabricmon.sim.healthy import JITTER, PACKET_BYTES, TICK_BITS, Habits
 from fabricmon.sim.job_terms import JobTerms
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.plan import FleetPlan, neighbours
 from fabricmon.sim.port import Port
 

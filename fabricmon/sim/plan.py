@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fabricmon.sim.counter_files import counted
-from fabricmon.sim.effects import Meter, SimPort
+from fabricmon.sim.effects import SimPort
 from fabricmon.sim.job_terms import JobTerms, job_terms
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.planning import STATE, Work
 from fabricmon.sim.profiles import PROFILES, Card, Family, Profile, Slot, Use
 from fabricmon.sim.scenario import Scenario

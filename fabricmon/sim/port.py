@@ -8,7 +8,8 @@ from typing import Protocol
 
 from fabricmon.sim.counter_files import Area, PortCounters, Table, What
 from fabricmon.sim.counters import Counter, Spot
-from fabricmon.sim.effects import Meter, SimPort
+from fabricmon.sim.effects import SimPort
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.page import Page
 from fabricmon.sim.plan import FleetPlan
 from fabricmon.sim.port_link import PortLink

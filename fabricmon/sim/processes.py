@@ -11,7 +11,7 @@ from random import Random
 from fabricmon.sim.counter_files import What
 from fabricmon.sim.counters import FAST, Hazard, chunk_seconds, noisy
 from fabricmon.sim.draw import poisson
-from fabricmon.sim.effects import Meter, Per
+from fabricmon.sim.meters import Meter, Per
 from fabricmon.sim.port import Clock, Port
 from fabricmon.sim.traffic import whole
 

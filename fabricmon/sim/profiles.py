@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from fabricmon.sim.effects import Meter
+from fabricmon.sim.meters import Meter
 
 
 class Use(StrEnum):

@@ -8,8 +8,9 @@ from math import inf
 from random import Random
 
 from fabricmon.sim.draw import poisson
-from fabricmon.sim.effects import Effect, Meter, SimPort, Step
+from fabricmon.sim.effects import Effect, SimPort, Step
 from fabricmon.sim.healthy import ADAPTIVE_PER_DAY, AER_PER_DAY, DAY
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.profiles import Profile
 from fabricmon.sim.thinning import Thinning
 

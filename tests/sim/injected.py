@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TypeVar
 
 from fabricmon.sim.draw import InjectionDraw, source
-from fabricmon.sim.effects import Counting, Effect, Made, Meter, SimPort
+from fabricmon.sim.effects import Counting, Effect, Made, SimPort
 from fabricmon.sim.faults import make
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.plan import FleetPlan
 from fabricmon.sim.scenario import (
     EVERYTHING,

@@ -6,9 +6,10 @@ import pytest
 
 from fabricmon.errors import ConfigError
 from fabricmon.sim.draw import InjectionDraw, source
-from fabricmon.sim.effects import Capacity, Counting, Made, Meter, PortText, SimPort
+from fabricmon.sim.effects import Capacity, Counting, Made, PortText, SimPort
 from fabricmon.sim.faults import FAULTS, FaultClass, class_of, make
 from fabricmon.sim.faults.row import Fabric, Parameter, Scaling
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.plan import FleetPlan
 from fabricmon.sim.planning import STATE
 from fabricmon.sim.scenario import EVERYTHING, Injection, Magnitude

@@ -8,7 +8,6 @@ from fabricmon.sim.effects import (
     Counting,
     JobEnds,
     LogLines,
-    Meter,
     Mute,
     OnPriority,
     Outage,
@@ -16,6 +15,7 @@ from fabricmon.sim.effects import (
     Stall,
     Step,
 )
+from fabricmon.sim.meters import Meter
 from tests.sim.injected import IB, PFC, ROCE, counted, fleet, injected, of, rate
 
 SENT = {Meter.PAUSE_SENT, Meter.PAUSE_SENT_MICROSECONDS}

@@ -11,10 +11,10 @@ from fabricmon.sim.effects import (
     KernelLines,
     Level,
     LogLines,
-    Meter,
     NodeFile,
     PcieLink,
 )
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.scenario import Sight
 from tests.sim.injected import B300, IB, ROCE, counted, fleet, injected, of
 

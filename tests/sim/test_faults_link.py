@@ -7,14 +7,13 @@ from fabricmon.sim.effects import (
     Counting,
     KernelLines,
     Made,
-    Meter,
     ModuleReading,
     Outage,
-    Per,
     PortText,
     Step,
 )
 from fabricmon.sim.faults.bit_errors import detection_seconds
+from fabricmon.sim.meters import Meter, Per
 from fabricmon.sim.scenario import JobPlan
 from tests.sim.injected import IB, ROCE, counted, fleet, injected, of, rate
 

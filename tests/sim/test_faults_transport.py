@@ -7,7 +7,6 @@ from fabricmon.sim.effects import (
     Counting,
     JobEnds,
     LogLines,
-    Meter,
     NodeFile,
     Outage,
     PcieLink,
@@ -16,6 +15,7 @@ from fabricmon.sim.effects import (
     Stall,
     Step,
 )
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.scenario import JobPlan, Sight
 from tests.sim.injected import IB, ROCE, counted, fleet, injected, of, rate
 

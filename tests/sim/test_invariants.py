@@ -5,8 +5,9 @@ from itertools import pairwise
 import pytest
 
 from fabricmon.sim.counter_files import BITS, MLX5, PMA
-from fabricmon.sim.effects import Capacity, Counting, Meter, SimPort
+from fabricmon.sim.effects import Capacity, Counting, SimPort
 from fabricmon.sim.happenings import Activity, Flow
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.node import NodePlay
 from fabricmon.sim.profiles import PROFILES
 from fabricmon.sim.staging import Stage

@@ -7,13 +7,14 @@ from itertools import pairwise
 
 import pytest
 
-from fabricmon.sim.effects import Meter, Step
+from fabricmon.sim.effects import Step
 from fabricmon.sim.life import (
     AFTER,
     BEFORE,
     Life,
 )
 from fabricmon.sim.life_events import EVENTS, PROFILES_IN_USE
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.profiles import PROFILES
 from fabricmon.sim.singles import APART, CLUSTER, clusters
 from fabricmon.sim.staging import Stage

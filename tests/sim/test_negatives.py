@@ -9,7 +9,6 @@ from fabricmon.sim.effects import (
     KernelLines,
     LogLines,
     Maintenance,
-    Meter,
     ModuleReading,
     NetdevGone,
     NodeFile,
@@ -25,6 +24,7 @@ from fabricmon.sim.effects import (
     Unreadable,
     WallStep,
 )
+from fabricmon.sim.meters import Meter
 from tests.sim.injected import B300, PFC, ROCE, fleet, injected, of
 
 

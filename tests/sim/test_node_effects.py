@@ -19,7 +19,6 @@ from fabricmon.sim.effects import (
     Level,
     LogLines,
     Maintenance,
-    Meter,
     ModuleReading,
     Mute,
     NetdevGone,
@@ -27,7 +26,6 @@ from fabricmon.sim.effects import (
     OnPriority,
     Outage,
     PcieLink,
-    Per,
     PortText,
     Preset,
     Reboot,
@@ -40,6 +38,7 @@ from fabricmon.sim.effects import (
     WallStep,
 )
 from fabricmon.sim.host import simulated_host
+from fabricmon.sim.meters import Meter, Per
 from fabricmon.sim.scenario import Sight
 from tests.sim import fleets
 

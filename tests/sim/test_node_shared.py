@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from fabricmon.host.replay import ReplayHost
-from fabricmon.sim.effects import Effect, LogLines, Maintenance, Meter, SimPort, Step
+from fabricmon.sim.effects import Effect, LogLines, Maintenance, SimPort, Step
 from fabricmon.sim.host import simulated_host
+from fabricmon.sim.meters import Meter
 from tests.sim import fleets
 
 NODE = 1

@@ -9,7 +9,6 @@ from fabricmon.sim.effects import (
     Counting,
     Effect,
     Made,
-    Meter,
     Outage,
     SimPort,
     Step,
@@ -25,6 +24,7 @@ from fabricmon.sim.faults.row import (
     Scaling,
 )
 from fabricmon.sim.faults.signals import BIT_ERRORS, LOSS, RECOVERIES
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.planning import Draw, Plan
 from fabricmon.sim.scenario import Injection
 from fabricmon.sim.truth import Forbidden

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabricmon.sim.effects import (
-    Bridged,
-    Effect,
-    Made,
-    Meter,
-    Mute,
-    OnPriority,
-    SimPort,
-)
+from fabricmon.sim.effects import Bridged, Effect, Made, Mute, OnPriority, SimPort
 from fabricmon.sim.faults.case import Case, case_of
 from fabricmon.sim.faults.patterns import (
     busy_rates,
@@ -29,6 +21,7 @@ from fabricmon.sim.faults.row import (
     Scaling,
 )
 from fabricmon.sim.faults.signals import CONGESTION, LOSS, PACE, SETTINGS
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.planning import Draw, Plan
 from fabricmon.sim.scenario import Injection
 from fabricmon.sim.truth import Forbidden

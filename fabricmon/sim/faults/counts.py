@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from fabricmon.sim.effects import (
-    Counting,
-    Effect,
-    Made,
-    Meter,
-    Preset,
-    Reset,
-    SimPort,
-    Step,
-)
+from fabricmon.sim.effects import Counting, Effect, Made, Preset, Reset, SimPort, Step
 from fabricmon.sim.faults.case import Case, case_of
 from fabricmon.sim.faults.patterns import bits
 from fabricmon.sim.faults.row import FaultClass, Group, Known, Parameter
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.planning import Draw, Plan
 from fabricmon.sim.scenario import Injection
 

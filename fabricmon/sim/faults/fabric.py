@@ -10,9 +10,7 @@ from fabricmon.sim.effects import (
     JobEnds,
     LogLines,
     Made,
-    Meter,
     Outage,
-    Per,
     PortText,
     SimPort,
     Stall,
@@ -34,6 +32,7 @@ from fabricmon.sim.faults.row import (
     Scaling,
 )
 from fabricmon.sim.faults.signals import CONGESTION, DOWNS, LOSS, TIMEOUTS
+from fabricmon.sim.meters import Meter, Per
 from fabricmon.sim.planning import STATE, Draw, Plan
 from fabricmon.sim.scenario import Injection
 from fabricmon.sim.truth import Forbidden

@@ -7,7 +7,6 @@ from fabricmon.sim.effects import (
     Effect,
     KernelLines,
     Made,
-    Meter,
     Outage,
     PortText,
     SimPort,
@@ -24,6 +23,7 @@ from fabricmon.sim.faults.row import (
     Scaling,
 )
 from fabricmon.sim.faults.signals import DOWNS
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.planning import STATE, Draw, Plan
 from fabricmon.sim.scenario import Injection
 

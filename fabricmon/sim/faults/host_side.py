@@ -10,7 +10,6 @@ from fabricmon.sim.effects import (
     KernelLines,
     LogLines,
     Made,
-    Meter,
     NodeFile,
     SimPort,
 )
@@ -29,6 +28,7 @@ from fabricmon.sim.faults.signals import (
     SETTINGS,
     STUCK,
 )
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.planning import Draw, Plan
 from fabricmon.sim.scenario import Injection
 from fabricmon.sim.truth import Forbidden

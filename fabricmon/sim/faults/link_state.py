@@ -8,10 +8,8 @@ from fabricmon.sim.effects import (
     Effect,
     KernelLines,
     Made,
-    Meter,
     ModuleReading,
     Outage,
-    Per,
     PortText,
     SimPort,
 )
@@ -28,6 +26,7 @@ from fabricmon.sim.faults.row import (
     Scaling,
 )
 from fabricmon.sim.faults.signals import DOWNS, MODULE, OPTICS, RATE
+from fabricmon.sim.meters import Meter, Per
 from fabricmon.sim.planning import STATE, Draw, Plan
 from fabricmon.sim.scenario import Injection
 from fabricmon.sim.truth import Forbidden

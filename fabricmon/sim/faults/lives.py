@@ -12,7 +12,6 @@ from fabricmon.sim.effects import (
     KernelLines,
     Made,
     Maintenance,
-    Meter,
     NodeFile,
     Outage,
     Reboot,
@@ -24,6 +23,7 @@ from fabricmon.sim.effects import (
 from fabricmon.sim.faults.case import Case, case_of
 from fabricmon.sim.faults.kernel_text import driver_loaded
 from fabricmon.sim.faults.row import FaultClass, Group, Known, Parameter
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.planning import Draw, Plan
 from fabricmon.sim.scenario import Injection
 from fabricmon.sim.truth import Forbidden

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fabricmon.sim.effects import Counting, Effect, JobEnds, Made, Meter, SimPort
+from fabricmon.sim.effects import Counting, Effect, JobEnds, Made, SimPort
 from fabricmon.sim.faults.case import Case, case_of
 from fabricmon.sim.faults.pace import stretched
 from fabricmon.sim.faults.patterns import busy_rates, network_pauses, notified
@@ -17,6 +17,7 @@ from fabricmon.sim.faults.row import (
     Scaling,
 )
 from fabricmon.sim.faults.transport import crashed, observers
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.planning import Draw, Plan
 from fabricmon.sim.scenario import Injection
 from fabricmon.sim.truth import Forbidden

@@ -6,7 +6,6 @@ from fabricmon.sim.effects import (
     Capacity,
     Effect,
     Made,
-    Meter,
     PcieLink,
     PortText,
     SimPort,
@@ -21,6 +20,7 @@ from fabricmon.sim.faults.patterns import (
 )
 from fabricmon.sim.faults.row import FaultClass, Group, Known, Parameter, Scaling
 from fabricmon.sim.faults.signals import BIT_ERRORS, PACE, PCIE, RATE
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.planning import STATE, Draw, Plan
 from fabricmon.sim.scenario import Injection
 from fabricmon.sim.truth import Forbidden

@@ -8,17 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fabricmon.sim.effects import (
-    Capacity,
-    Counting,
-    Effect,
-    Level,
-    Meter,
-    Per,
-    SimPort,
-    Step,
-)
+from fabricmon.sim.effects import Capacity, Counting, Effect, Level, SimPort, Step
 from fabricmon.sim.faults.case import Case
+from fabricmon.sim.meters import Meter, Per
 
 PACKET_BITS = 4096 * 8
 """Payload of a full packet, bits (catalogue 1)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabricmon.sim.effects import Counting, Effect, Made, Meter, SimPort, Step
+from fabricmon.sim.effects import Counting, Effect, Made, SimPort, Step
 from fabricmon.sim.faults.case import Case, case_of
 from fabricmon.sim.faults.patterns import (
     MICROSECONDS,
@@ -21,6 +21,7 @@ from fabricmon.sim.faults.row import (
     Scaling,
 )
 from fabricmon.sim.faults.signals import PAUSE, PCIE
+from fabricmon.sim.meters import Meter
 from fabricmon.sim.planning import Draw, Plan
 from fabricmon.sim.scenario import Injection
 from fabricmon.sim.truth import Forbidden

@@ -8,9 +8,7 @@ from fabricmon.sim.effects import (
     KernelLines,
     Level,
     Made,
-    Meter,
     PcieLink,
-    Per,
     SimPort,
 )
 from fabricmon.sim.faults.case import Case, case_of
@@ -23,6 +21,7 @@ from fabricmon.sim.faults.kernel_text import (
 from fabricmon.sim.faults.patterns import limited, slow_receiver
 from fabricmon.sim.faults.row import FaultClass, Group, Known, Needs, Parameter, Scaling
 from fabricmon.sim.faults.signals import AER, HOST_PATH, PCIE, POWER
+from fabricmon.sim.meters import Meter, Per
 from fabricmon.sim.planning import Draw, Plan
 from fabricmon.sim.scenario import Injection
 from fabricmon.sim.truth import Forbidden

@@ -8,10 +8,8 @@ from fabricmon.sim.effects import (
     JobEnds,
     LogLines,
     Made,
-    Meter,
     NodeFile,
     Outage,
-    Per,
     Silence,
     SimPort,
     Stall,
@@ -38,6 +36,7 @@ from fabricmon.sim.faults.row import (
     Scaling,
 )
 from fabricmon.sim.faults.signals import LOSS, PACE, SETTINGS, TIMEOUTS
+from fabricmon.sim.meters import Meter, Per
 from fabricmon.sim.planning import Draw, Plan
 from fabricmon.sim.scenario import Injection
 from fabricmon.sim.truth import Forbidden
