@@ -85,9 +85,10 @@ class TestLoss:
         assert ports["rxe1"]["hw_counters"]["out_of_seq_request"] > 0
 
     def test_no_culprit(self, rxe: Outcome) -> None:
-        """Retries alone accuse no port: they show that something was lost elsewhere."""
+        """Retries alone accuse no port: they are noted as what was lost elsewhere."""
         for device in DEVICES:
-            assert rxe.findings(device, "loss", until="down") == []
+            told = rxe.findings(device, "loss", until="down")
+            assert {*told} <= {"transport_retries info"}
         assert rxe.sample("lossy").check["verdict"] == "healthy"
 
 
