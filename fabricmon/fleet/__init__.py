@@ -1,0 +1,1 @@
+"""What compares nodes: rules for Prometheus as code, and their proof by replay."""
