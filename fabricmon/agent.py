@@ -15,7 +15,7 @@ from fabricmon.config_load import Loaded
 from fabricmon.driving import Drive
 from fabricmon.errors import ConfigError, HostError
 from fabricmon.host.store import StoreProblem
-from fabricmon.model import Incident, Job, ReadFailure, Snapshot
+from fabricmon.model import Delivery, Incident, Job, ReadFailure, Snapshot
 from fabricmon.pipeline import Pipeline
 from fabricmon.registry import SOURCES
 from fabricmon.runtime import memory
@@ -26,8 +26,9 @@ from fabricmon.runtime.saver import Saver
 from fabricmon.runtime.socket import NAME, AgentSocket
 from fabricmon.runtime.ticker import Ticker
 from fabricmon.saved import SavedState
-from fabricmon.sinks.protocol import Sink
+from fabricmon.sinks.protocol import Sender, Sink
 from fabricmon.sinks.registry import SINKS
+from fabricmon.topology_load import load_topology
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -47,7 +48,8 @@ class Settings:
     """What an agent is started with; ``reload`` reads the configuration again.
 
     ``socket_folder`` is where the socket lies if that is not the run folder: of a node
-    that is played, the run folder is the node's.
+    that is played, the run folder is the node's. ``phase`` is by how many seconds its
+    polls lie behind those of other nodes; see `phase_of`.
     """
 
     loaded: Loaded
@@ -57,6 +59,7 @@ class Settings:
     reload: Callable[[], Loaded]
     answer: Callable[[Pipeline, dict[str, object]], bytes]
     socket_folder: str | None = None
+    phase: float = 0.0
 
 
 class Agent:
@@ -73,6 +76,7 @@ class Agent:
         self._heartbeat = Heartbeat()
         self._saver = Saver(self._loaded.config.state_folder)
         self._sinks: tuple[Sink, ...] = ()
+        self._senders: tuple[Sender, ...] = ()
         self._published: Snapshot | None = None
         self._stop = asyncio.Event()
         self.was_told_to_stop = False
@@ -121,9 +125,14 @@ class Agent:
         """Step the pipeline whenever something is due or has come in."""
         while not self._stop.is_set():
             self._heartbeat.beat()
+            self._pipeline.deliveries = self._deliveries()
             changes = self._pipeline.step(moment(self._drive.host))
             self._publish(changes)
             await self._drive.wait(self._next_look())
+
+    def _deliveries(self) -> tuple[Delivery, ...]:
+        found = (sink.delivery for sink in self._senders)
+        return tuple(each for each in found if each is not None)
 
     def _next_look(self) -> float:
         due = self._pipeline.next_due
@@ -225,7 +234,14 @@ class Agent:
         host, config = self._drive.host, self._loaded.config
         poll = make_poll(host, config, SOURCES)
         reader = self._drive.make_reader(poll, self._note_crash)
-        return make_pipeline(host, reader, self._loaded, self._settings.node)
+        node, phase = self._settings.node, self._settings.phase
+        pipeline = make_pipeline(host, reader, self._loaded, node, phase=phase)
+        if config.topology is not None:
+            try:
+                pipeline.set_topology(load_topology(config.topology, node))
+            except ConfigError as error:  # it could be read a moment ago
+                self._log.error("topology_ignored", err=str(error))
+        return pipeline
 
     def _note_crash(self, job: Job, error: Exception) -> None:
         text = "".join(traceback.format_exception(error))
@@ -253,6 +269,7 @@ class Agent:
         for sink in self._sinks:
             sink.open()
             stack.callback(sink.close)
+        self._senders = tuple(sink for sink in self._sinks if isinstance(sink, Sender))
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
@@ -286,7 +303,10 @@ class Agent:
             self._notify.ready()
 
     def _take_configuration(self, loaded: Loaded) -> None:
-        fixed = ("listen", "root", "run_folder", "state_folder", "node", "log")
+        fixed = (
+            *("listen", "root", "run_folder", "state_folder", "node", "log"),
+            *("metrics", "textfile", "isolation"),
+        )
         old, new = self._settings.loaded.config, loaded.config
         late = [key for key in fixed if getattr(old, key) != getattr(new, key)]
         self._loaded = loaded
@@ -296,6 +316,8 @@ class Agent:
         self._pipeline.unsaved = previous.unsaved
         self._pipeline.awaits_save = previous.awaits_save
         del previous
+        for sink in self._senders:
+            sink.reload(loaded.config)
         memory.settle()
         self._drive.ring()
         self._log.info("configuration_loaded", hash=loaded.hash, restart_needed=late)

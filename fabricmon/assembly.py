@@ -37,8 +37,13 @@ def make_pipeline(
     loaded: Loaded,
     node: str,
     sources: Sequence[Source] = SOURCES,
+    *,
+    phase: float = 0.0,
 ) -> Pipeline:
-    """Return a pipeline that starts now, with every registered detector."""
+    """Return a pipeline that starts now, with every registered detector.
+
+    ``phase`` is where, in seconds, its grid of polls lies; see `phase_of`.
+    """
     config = loaded.config
     parts = Parts(
         config=config,
@@ -47,5 +52,6 @@ def make_pipeline(
         sources=sources,
         detectors=tuple(detector(config) for detector in DETECTORS),
         reader=reader,
+        phase=phase,
     )
     return Pipeline(parts, moment(host))

@@ -14,6 +14,7 @@ import msgspec
 
 from fabricmon.config import Config, Mode
 from fabricmon.config_rules import check_rules
+from fabricmon.config_rules_mqtt import FILES
 from fabricmon.errors import ConfigError
 from fabricmon.yaml_text import Document, Tree, parse
 
@@ -106,16 +107,25 @@ def check_files(loaded: Loaded) -> None:
     for name in ("tls_certificate", "tls_key", "client_authority"):
         path = getattr(listen, name)
         if path is not None:
-            _check_readable(path, f"listen.{name}", loaded)
+            _check_readable(path, f"listen.{name}", loaded, "name a PEM file")
+    mqtt, metrics = loaded.config.mqtt, loaded.config.metrics
+    named = {f"mqtt.{name}": getattr(mqtt, name) for name in FILES}
+    named["mqtt.redact.key_file"] = mqtt.redact.key_file
+    if mqtt.host is None:
+        named.clear()
+    named["metrics.redact.key_file"] = metrics.redact.key_file
+    for key, path in named.items():
+        if path is not None:
+            _check_readable(path, key, loaded, "name a file")
 
 
-def _check_readable(path: str, key: str, loaded: Loaded) -> None:
+def _check_readable(path: str, key: str, loaded: Loaded, wanted: str) -> None:
     try:
         with Path(path).open("rb") as stream:
             stream.read(1)
     except OSError as error:
         message = f"{path}: {error.strerror or error}"
-        remedy = "name a PEM file that the agent can read"
+        remedy = f"{wanted} that the agent can read"
         wrong = ConfigError(message, key=key, remedy=remedy)
         by_key = {origin.key: origin for origin in loaded.origins}
         raise _placed(wrong, by_key) from None

@@ -26,9 +26,12 @@ class Key:
     text: str
 
 
-def keys() -> tuple[Key, ...]:
-    """Return every key with a default, in the order of the configuration."""
-    return tuple(_keys(Config, ""))
+def keys(struct: type[msgspec.Struct] = Config) -> tuple[Key, ...]:
+    """Return every key with a default, in the order of the configuration.
+
+    ``struct`` may be any other root of closed and documented sections.
+    """
+    return tuple(_keys(struct, ""))
 
 
 def schema() -> dict[str, Any]:
@@ -50,7 +53,7 @@ def schema() -> dict[str, Any]:
 
 def _keys(struct: type[msgspec.Struct], prefix: str) -> list[Key]:
     found: list[Key] = []
-    texts = _texts(struct.__name__)
+    texts = _module_texts(struct.__module__)[struct.__name__]
     for field in msgspec.structs.fields(struct):
         path = f"{prefix}{field.name}"
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
@@ -65,9 +68,19 @@ def _keys(struct: type[msgspec.Struct], prefix: str) -> list[Key]:
 
 @lru_cache(maxsize=1)
 def _documented() -> dict[str, dict[str, str]]:
-    modules = {each.__module__ for each in (Config, *Section.__subclasses__())}
-    trees = (ast.parse(inspect.getsource(sys.modules[name])) for name in modules)
-    nodes = (node for tree in trees for node in tree.body)
+    sections = (Config, *Section.__subclasses__())
+    package = Section.__module__.rpartition(".")[0]
+    modules = {each.__module__ for each in sections}
+    found: dict[str, dict[str, str]] = {}
+    for name in modules:
+        if name.startswith(package):  # others have roots of their own
+            found |= _module_texts(name)
+    return found
+
+
+@lru_cache
+def _module_texts(module: str) -> dict[str, dict[str, str]]:
+    nodes = ast.parse(inspect.getsource(sys.modules[module])).body
     classes = (node for node in nodes if isinstance(node, ast.ClassDef))
     return {node.name: _field_texts(node) for node in classes}
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabricmon.config import Config
+from fabricmon.config_rules_mqtt import check_mqtt
 from fabricmon.errors import ConfigError
 from fabricmon.kinds import BY_SLUG
+from fabricmon.parse.core_list import parse_cores
 from fabricmon.parse.nccl_rules import RULES
 from fabricmon.parse.nccl_table import coarse_literals
 from fabricmon.parse.rule_pattern import row_fault
@@ -21,6 +23,9 @@ def check_rules(config: Config) -> None:
     _check_tls(config)
     _check_windows(config)
     _check_paths(config)
+    _check_textfile(config)
+    _check_cores(config)
+    check_mqtt(config)
     _check_patterns(config)
     _check_log_rules(config)
 
@@ -39,6 +44,22 @@ def split_address(address: str, key: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def _check_cores(config: Config) -> None:
+    cores = config.isolation.cores
+    if cores in {"auto", "off"}:
+        return
+    try:
+        listed = parse_cores(cores)
+    except ValueError as error:
+        problem = str(error)
+    else:
+        problem = "" if listed else "a list of no cores"
+    if problem:
+        raise ConfigError(
+            problem, key="isolation.cores", remedy="write auto, off or 0-1,64"
+        )
+
+
 def _check_kinds(config: Config) -> None:
     for slug in config.kinds:
         if slug not in BY_SLUG:
@@ -50,10 +71,16 @@ def _check_kinds(config: Config) -> None:
 
 
 def _check_addresses(config: Config) -> None:
-    for name in ("metrics", "page"):
+    for name in ("metrics", "health", "page"):
         address = getattr(config.listen, name)
         if address is not None:
             split_address(address, f"listen.{name}")
+    if config.listen.health is not None and config.listen.metrics is None:
+        raise ConfigError(
+            "probes are answered by who serves the metrics",
+            key="listen.health",
+            remedy="set listen.metrics",
+        )
 
 
 def _check_tls(config: Config) -> None:
@@ -80,13 +107,29 @@ def _check_paths(config: Config) -> None:
         "root": config.root,
         "state_folder": config.state_folder,
         "run_folder": config.run_folder,
+        "maintenance_file": config.maintenance_file,
+        "kubernetes.kubeconfig": config.kubernetes.kubeconfig,
+        "kubernetes.service_account": config.kubernetes.service_account,
         "listen.tls_certificate": listen.tls_certificate,
         "listen.tls_key": listen.tls_key,
         "listen.client_authority": listen.client_authority,
+        "textfile.path": config.textfile.path,
     }
     for key, path in paths.items():
         if path is not None and "\0" in path:
             raise ConfigError("no path holds a zero byte", key=key)
+
+
+def _check_textfile(config: Config) -> None:
+    """Refuse a file that node_exporter would not read, or that has no fixed place."""
+    path = config.textfile.path
+    if path is not None and not (path.startswith("/") and path.endswith(".prom")):
+        raise ConfigError(
+            f"{path!r} is no file that node_exporter reads",
+            key="textfile.path",
+            remedy="write an absolute path that ends in .prom, in the folder of "
+            "--collector.textfile.directory",
+        )
 
 
 def _check_patterns(config: Config) -> None:

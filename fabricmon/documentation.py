@@ -15,6 +15,7 @@ from pathlib import Path
 from fabricmon.catalogue import ROWS, CounterKind, CounterSpec, Directory, Overflow
 from fabricmon.config import Metrics
 from fabricmon.config_manual import manual, schema
+from fabricmon.documentation_migration import migration
 from fabricmon.parse.nccl_rules import COARSE, MOST_LITERALS, SUBJECTS
 from fabricmon.sim import manual as scenario_manual
 from fabricmon.sinks.families import FAMILIES
@@ -149,7 +150,8 @@ prefers it, compressed where it accepts gzip. A value that is absent or cannot b
 has no sample: it is never 0. Failed reads are in `fabricmon_read_errors_total`.
 
 Names that node_exporter has keep its stem: replace `node_infiniband_` by
-`fabricmon_infiniband_` in a query. Numbers carry `device` and `port`, where needed one
+`fabricmon_infiniband_` in a query; [migration.md](migration.md) has the names of other
+exporters, and how to export node_exporter's beside ours. Numbers carry `device` and `port`, where needed one
 more label with few values; who they are is in `fabricmon_infiniband_port_info` and
 `fabricmon_infiniband_device_info`, to be joined with `group_left`. There is no label
 for the host: the scraper sets it. Counters of a device as a whole begin with
@@ -165,8 +167,9 @@ class are always there, 0 or not, but for two kinds:
   notifications on InfiniBand) appears once it counted;
 - driver statistics, except the three that tell most of a link, appear once they counted
   and stay then. A port has room for `metrics.counted_series` ({counted}) of them, first come,
-  in one moment in the order of the tables below; `fabricmon_series_withheld` counts
-  those without room. So eight priorities are one metric whose used priorities show.
+  in one moment in the order of the tables below. Frames of pause, of which the seconds
+  tell more, and lanes before error correction give their room to any other.
+  `fabricmon_series_withheld` counts those without room. So eight priorities are one metric whose used priorities show.
 
 Such a series that is not there has the value 0. Detectors see every counter in any
 case. Counters that no table knows are exported as `fabricmon_infiniband_hw_unknown_total`
@@ -216,6 +219,7 @@ DOCUMENTS: tuple[Document, ...] = (
     Document("configuration", "docs/configuration.md", manual),
     Document("schema", "docs/fabricmon.schema.json", _schema),
     Document("log-rules", "docs/log-rules.md", log_rules),
+    Document("migration", "docs/migration.md", migration),
     Document("scenarios", "docs/scenarios.md", scenario_manual.manual),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 from fabricmon.assembly import Poll
@@ -14,6 +15,7 @@ from fabricmon.lanes import InFlight, Reader
 from fabricmon.model import Job
 from fabricmon.runtime.reader import PATIENCE_SECONDS, ThreadReader
 from fabricmon.runtime.ticker import Alarm
+from fabricmon.sources.maintenance import plan_file
 
 Crash = Callable[[Job, Exception], None]
 
@@ -51,7 +53,7 @@ def live_host(
     """
     if root is not None:
         return LiveHost(root, watch_links=watch_links)
-    own = (config.run_folder,)
+    own = (config.run_folder, str(Path(plan_file(config)).parent))
     return LiveHost(config.root, watch_links=watch_links, own_folders=own)
 
 

@@ -29,6 +29,7 @@ class Expectations:
         self._config = config
         self._profile = find_profile(config, None)
         self._places: dict[str, PortPlace] = {}
+        self._rails: tuple[tuple[str, ...], ...] = ()
 
     @property
     def profile(self) -> Profile | None:
@@ -44,6 +45,7 @@ class Expectations:
     def take_topology(self, topology: Topology) -> None:
         """Take the places of the ports."""
         self._places = {place.port: place for place in topology.ports}
+        self._rails = topology.rails
 
     def of(self, port: PortId, pci_address: str | None) -> Expected:
         """Return what is expected of a port."""
@@ -53,13 +55,22 @@ class Expectations:
         place = self._places.get(str(port)) or PortPlace(str(port))
         role = own.role or usual.role
         rail = usual.rail if own.rail is None else own.rail
+        known = self._rail_of(port) if place.rail is None else place.rail
         return Expected(
             rate_gbps=own.rate_gbps or usual.rate_gbps,
             role=Role(role) if role else place.role,
-            rail=place.rail if rail is None else rail,
+            rail=known if rail is None else rail,
             up=usual.up if own.up is None else own.up,
             leaf=place.leaf,
         )
+
+    def _rail_of(self, port: PortId) -> int | None:
+        """Return the rail whose patterns fit a port or its device."""
+        names = (str(port), port.device)
+        for rail, patterns in enumerate(self._rails):
+            if any(fnmatchcase(name, each) for each in patterns for name in names):
+                return rail
+        return None
 
 
 def is_watched(name: str, devices: Devices) -> bool:

@@ -32,6 +32,9 @@ LOCAL = frozenset({Proof.LINK, Proof.PCIE, Proof.STATE})
 """Evidence that lies at this end."""
 
 
+MOST_LINES = 4
+"""Kinds of kernel lines that one finding quotes."""
+
 _NATURES = {
     Nature.LINK: Proof.LINK,
     Nature.MODULE: Proof.LINK,
@@ -44,6 +47,13 @@ _SLOWS_RAIL = frozenset(
 )
 _OF_HOST_PATH = frozenset({"pause_origin", "congestion", "not_network"})
 _DRAINS = frozenset({Action.DRAIN_AFTER_JOB, Action.DRAIN_NOW})
+
+
+def _is_slow_host(finding: Finding) -> bool:
+    """Tell whether all rails wait for the host, so much that it explains the rest."""
+    is_grave = finding.severity >= Severity.WARNING
+    return finding.kind == "host_path_slow" and is_grave
+
 
 _Place = tuple[str | None, int | None]
 
@@ -67,9 +77,10 @@ class Fusion:
         kept = self._fallen.without(findings, view)
         self._note_doubts(kept, view)
         kept = [each for each in kept if not self._is_idle_talk(each, kept)]
-        if any(each.kind == "host_path_slow" for each in kept):  # all rails alike
+        if any(_is_slow_host(each) for each in kept):  # all rails alike
             kept = [each for each in kept if each.kind not in _OF_HOST_PATH]
         kept = [self._weighed(each, kept, view) for each in kept]
+        kept = [self._witnessed(each, view) for each in kept]
         return self._within_budget(kept)
 
     def suspects(self, changes: Iterable[Incident]) -> bool:
@@ -130,6 +141,19 @@ class Fusion:
             return finding
         part = Part.VICTIM if blames and not proofs & LOCAL else finding.part
         return replace(finding, action=Action.NONE, part=part)
+
+    def _witnessed(self, finding: Finding, view: View) -> Finding:
+        """Return a finding about what this end shows with what the kernel said of it."""
+        subject = finding.subject
+        if subject.device is None or BY_SLUG[finding.kind].proof not in LOCAL:
+            return finding
+        since = finding.onset - view.onset_offset - self._limits.kernel_seconds
+        lines = self._local.kernel_lines(subject, since, view)
+        known = {(each.signal, each.value) for each in finding.evidence}
+        new = [each for each in lines if (each.signal, each.value) not in known]
+        if not new:
+            return finding
+        return replace(finding, evidence=(*finding.evidence, *new[:MOST_LINES]))
 
     def _weight(self, proofs: set[Proof]) -> float:
         """Return the sum of what each kind of evidence weighs.

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeAlias, get_args
 
 from fabricmon.model import (
+    ClockStatus,
     DeviceHealth,
     HostSide,
     KernelEvent,
     KernelEvents,
     KernelTally,
     ModuleStatus,
+    NodeAddresses,
     PortId,
 )
 from fabricmon.model.host_side import NO_HOST_SIDE
@@ -24,10 +27,19 @@ RECENT_SECONDS = 60.0
 """Older events are what the log still had when the agent started: they are judged, but
 counted by the agent before."""
 
-AboutHost: TypeAlias = KernelEvents | ModuleStatus | DeviceHealth
+AboutHost: TypeAlias = (
+    KernelEvents | ModuleStatus | DeviceHealth | ClockStatus | NodeAddresses
+)
 """Records that are kept here."""
 
 ABOUT_HOST: tuple[type, ...] = get_args(AboutHost)
+
+
+def refusals(record: AboutHost) -> Iterator[str]:
+    """Yield the errno with which the kernel refused what a record is about."""
+    problem = record.problem if isinstance(record, ClockStatus) else None
+    if problem is not None:
+        yield problem
 
 
 class Hardware:
@@ -63,6 +75,10 @@ class Hardware:
             case DeviceHealth():
                 self._health[record.device] = record
                 self._set(health=tuple(self._health.values()))
+            case ClockStatus():
+                self._set(clock=record)
+            case NodeAddresses():
+                self._set(addresses=record)
         return None
 
     def forget(self, device: str) -> None:

@@ -12,7 +12,7 @@ from fabricmon.bursts import SOURCE as BURST
 from fabricmon.bursts import Bursts
 from fabricmon.catalogue import FaultClass, Group, Signal
 from fabricmon.config import Config
-from fabricmon.hardware import ABOUT_HOST, AboutHost, Hardware
+from fabricmon.hardware import ABOUT_HOST, AboutHost, Hardware, refusals
 from fabricmon.inventory import Inventory
 from fabricmon.model import (
     Absence,
@@ -391,6 +391,7 @@ class Intake:
             self._schedule.set_period(entry, period, self._now)
 
     def _take_hardware(self, record: AboutHost, entry: Entry) -> None:
+        entry.count_errors(refusals(record))
         carried = self.hardware.take(record)
         if carried is not None:
             entry.carry(carried)

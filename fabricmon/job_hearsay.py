@@ -102,11 +102,14 @@ def with_rails(uses: Iterable[JobUse], ports: Iterable[PortInfo]) -> tuple[JobUs
     return tuple(replace(use, rails=_rails(use, places)) for use in uses)
 
 
+def ports_of(use: JobUse, ports: Iterable[PortInfo]) -> tuple[PortInfo, ...]:
+    """Return the ports that a job was given or uses; none where they are not known."""
+    return tuple(port for port in ports if any(_is(port, name) for name in use.devices))
+
+
 def _rails(use: JobUse, places: Sequence[PortInfo]) -> tuple[int | str, ...]:
     found = dict.fromkeys(
-        port.rail
-        for port in places
-        if port.rail is not None and any(_is(port, name) for name in use.devices)
+        port.rail for port in ports_of(use, places) if port.rail is not None
     )
     return tuple(sorted(found, key=lambda rail: (isinstance(rail, str), rail)))
 

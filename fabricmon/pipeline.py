@@ -7,7 +7,7 @@ of its own. `Reader` runs the polls, at once (replay) or in lanes (live).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from fabricmon.config import Config
@@ -18,10 +18,10 @@ from fabricmon.intake import Intake
 from fabricmon.lanes import Reader
 from fabricmon.model import (
     Blindness,
+    Delivery,
     Finding,
     Health,
     Incident,
-    PeerAddress,
     PortId,
     PortSnapshot,
     ReadFailure,
@@ -30,7 +30,7 @@ from fabricmon.model import (
     Topology,
     View,
 )
-from fabricmon.model.snapshot import NO_FACTS
+from fabricmon.model.snapshot import NO_FACTS, NO_TOPOLOGY
 from fabricmon.port_portraits import PortPortraits
 from fabricmon.saved import SavedState
 from fabricmon.schedule import Schedule
@@ -76,6 +76,7 @@ class Parts:
     sources: Sequence[Source]
     detectors: Sequence[Detector]
     reader: Reader
+    phase: float = 0.0
 
 
 class Pipeline:
@@ -85,7 +86,7 @@ class Pipeline:
         """Schedule the first polls at ``start``."""
         self._parts = parts
         self._start = start
-        self.schedule = Schedule(start.now)
+        self.schedule = Schedule(start.now - parts.phase)
         self.incidents = Incidents(parts.config, parts.node)
         self.intake = Intake(parts.config, parts.sources, self.schedule)
         self.intake.start(start.now)
@@ -93,7 +94,8 @@ class Pipeline:
         self._job_knower = next(knowing, None)
         self._portraits = PortPortraits(parts.config, self.intake, parts.detectors)
         self._fusion = Fusion(parts.config, parts.detectors)
-        self._peers: tuple[PeerAddress, ...] = ()
+        self._topology = NO_TOPOLOGY
+        self._place = Topology(cluster=parts.config.cluster or None)
         self._steps = 0
         self._judged_at = start.now - CALM_SECONDS
         self._watchful_until = start.now + WATCHFUL_SECONDS
@@ -106,6 +108,8 @@ class Pipeline:
         """Why the state could not be saved, as told by whoever saves it."""
         self.awaits_save = False
         """Whether whoever saves the state has not yet managed to once."""
+        self.deliveries: tuple[Delivery, ...] = ()
+        """How the sinks that send fare, as told by whoever has them."""
         self.snapshot = self._make_snapshot(start, None)
 
     @property
@@ -137,7 +141,9 @@ class Pipeline:
     def set_topology(self, topology: Topology) -> None:
         """Take leaf, rail and role of ports from a topology."""
         self.intake.inventory.set_topology(topology)
-        self._peers = topology.peers
+        self._topology = topology
+        cluster = topology.cluster or self.config.cluster or None
+        self._place = replace(topology, cluster=cluster)
 
     def hasten(self, source: str, target: str = "") -> None:
         """Poll a source at the next step instead of when it would be due."""
@@ -213,7 +219,8 @@ class Pipeline:
         """Take over from a pipeline with another configuration: nothing is forgotten."""
         self.restore(previous.save())
         self.intake.inherit(previous.intake)
-        self._peers = previous._peers
+        if self.config.topology is None and previous.config.topology is None:
+            self.set_topology(previous._topology)
 
     def _judge(self, moment: Moment) -> tuple[Incident, ...]:
         view = self._view(moment)
@@ -303,7 +310,7 @@ class Pipeline:
             log_events=news.log_events,
             job=intake.workload.view,
             bursts=intake.bursts.windows,
-            peers=self._peers,
+            peers=self._topology.peers,
             kernel_events=intake.hardware.take_events(),
             host_side=intake.hardware.view,
         )
@@ -347,4 +354,6 @@ class Pipeline:
             job_facts=self._job_knower.job_facts() if self._job_knower else NO_FACTS,
             bursts=intake.bursts.windows,
             host_side=intake.hardware.view,
+            deliveries=self.deliveries,
+            topology=self._place,
         )

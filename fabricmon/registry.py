@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 
 from fabricmon.catalogue import Group
+from fabricmon.detect.addresses import AddressChange
 from fabricmon.detect.congestion import Congestion
 from fabricmon.detect.device_health import DeviceHealth
 from fabricmon.detect.firmware import FirmwareDrift
@@ -24,7 +25,9 @@ from fabricmon.detect.straggler import Stragglers
 from fabricmon.detect.telemetry import Telemetry
 from fabricmon.detect.transport import Transport
 from fabricmon.sources import (
+    addresses,
     burst,
+    clock,
     counters,
     device_health,
     devices,
@@ -76,6 +79,8 @@ SOURCES: tuple[Source, ...] = (
     _row("gids", Scope.HCA, Lane.DEVICE, gids.poll),
     _row("host_path", Scope.NODE, Lane.DRIVER, host_path.poll),
     _row("inspector", Scope.NODE, Lane.LOG, inspector.poll),
+    _row("clock", Scope.NODE, Lane.NODE, clock.poll),
+    _row("addresses", Scope.NODE, Lane.NODE, addresses.poll),
     _row("kmsg", Scope.NODE, Lane.NODE, kmsg.poll),
     _row("modules", Scope.HCA, Lane.DEVICE, modules.poll),
     _row("device_health", Scope.HCA, Lane.DRIVER, device_health.poll),
@@ -95,6 +100,7 @@ DETECTORS: tuple[type[Detector], ...] = (
     DeviceHealth,
     NcclErrors,
     SettingsFit,
+    AddressChange,
     Transport,
     Congestion,
     Stragglers,

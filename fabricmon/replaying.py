@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from itertools import starmap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf, nextafter
 from pathlib import Path
-
-import msgspec
+from typing import Protocol
 
 from fabricmon.assembly import make_pipeline, make_poll, moment
 from fabricmon.config_load import Loaded, build
@@ -17,9 +15,10 @@ from fabricmon.host.inline import InlineReader
 from fabricmon.host.replay import ReplayHost, Wake
 from fabricmon.host.trace import Header, TraceProblem
 from fabricmon.host.trace_read import TraceReader
-from fabricmon.model import Incident, PeerAddress, PortPlace, Topology
+from fabricmon.model import Incident, PortPlace, Topology
 from fabricmon.pipeline import Pipeline
 from fabricmon.registry import SOURCES
+from fabricmon.topology import of_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +33,34 @@ class Change:
     incident: Incident
 
 
+class Watcher(Protocol):
+    """Looks at a node that is replayed, between the steps of its agent."""
+
+    def runs(self, pipeline: Pipeline, until: float) -> None:
+        """The agent stays as it is until then (exclusive), seconds of the trace."""
+
+    def silent(self, until: float) -> None:
+        """The agent does not run until then (exclusive)."""
+
+
 class Replay:
     """Plays one trace; `changes` does the work, the rest tells how it went.
 
-    A configuration that is given wins over the one in the trace's header. Raises
-    `TraceError` where the header cannot be used.
+    A configuration that is given wins over the one in the trace's header; ``places``
+    are of use where the header has no topology. Raises `TraceError` where the header
+    cannot be used.
     """
 
-    def __init__(self, trace: Path | ReplayHost, loaded: Loaded | None = None) -> None:
+    def __init__(
+        self,
+        trace: Path | ReplayHost,
+        loaded: Loaded | None = None,
+        places: Sequence[PortPlace] = (),
+        watcher: Watcher | None = None,
+    ) -> None:
         """Open the trace and read its header; a host is one that just begins."""
+        self._places = tuple(places)
+        self._watcher = watcher
         name = str(trace) if isinstance(trace, Path) else trace.header.node
         if isinstance(trace, Path):
             trace = ReplayHost(TraceReader(trace))
@@ -64,8 +82,24 @@ class Replay:
         """Play to the last record; yield what changes, in order of time."""
         yield from self._step(None)
         for wake in self.host.moments(self._next_due, self._next_event):
+            if self._watcher is not None:
+                self._look_on(self._watcher, wake)
             yield from self._step(wake)
+        if self._watcher is not None:
+            self._look_at_the_end(self._watcher)
         self.host.close()
+
+    def _look_on(self, watcher: Watcher, wake: Wake) -> None:
+        """Let somebody see the time that has passed before a step."""
+        if wake.gap is not None:
+            watcher.runs(self._pipeline, wake.gap.start)
+            watcher.silent(wake.gap.end)
+        watcher.runs(self._pipeline, wake.now)
+
+    def _look_at_the_end(self, watcher: Watcher) -> None:
+        end, since = self.host.monotonic(), self.host.silent_since
+        watcher.runs(self._pipeline, nextafter(end, inf) if since is None else since)
+        watcher.silent(nextafter(end, inf))
 
     def _step(self, wake: Wake | None) -> Iterator[Change]:
         if wake is not None and wake.restarted:
@@ -89,22 +123,16 @@ class Replay:
         pipeline = make_pipeline(host, self._reader, self._loaded, node)
         if previous is not None:
             pipeline.restore(previous.save())
-        pipeline.set_topology(topology(host.header))
+        known = topology(host.header)
+        if not known.ports:
+            known = replace(known, ports=self._places)
+        pipeline.set_topology(known)
         self._pipeline = pipeline
 
 
 def topology(header: Header) -> Topology:
     """Return the topology of a trace's header; what does not fit is left out."""
-    document = header.topology or {}
-    ports = document.get("ports")
-    places = ports.items() if isinstance(ports, Mapping) else ()
-    kept = []
-    for port, place in places:
-        with suppress(msgspec.ValidationError, TypeError):
-            kept.append(msgspec.convert({"port": port, **place}, PortPlace))
-    rack = document.get("rack")
-    peers = tuple(starmap(PeerAddress, sorted(header.peers.items())))
-    return Topology(rack if isinstance(rack, str) else None, tuple(kept), peers)
+    return of_node(header.topology or {}, header.peers, header.node)
 
 
 def _from_header(host: ReplayHost, path: str) -> Loaded:

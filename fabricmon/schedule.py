@@ -6,6 +6,7 @@ together and nothing drifts; what was missed is not made up for.
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 from collections import Counter
 from collections.abc import Iterator
@@ -30,8 +31,22 @@ from fabricmon.sources.protocol import Lane, Source
 MAX_ERRNOS = 16
 """Different error names counted per source and target; the rest is ``other``."""
 
+PHASES_SECONDS = 3600.0
+"""Phases lie within this: a whole number of every usual period."""
+
 _MAY_BE_VOID = (LogNews, JobList, CollectiveRates)
 _SLACK = 1e-6  # of a period
+
+
+def phase_of(node: str) -> float:
+    """Return by how many seconds the polls of a node lie behind those of others.
+
+    Nodes that were started in the same moment, by a reboot of the cluster or a rollout,
+    would otherwise poll in the same moment for ever. It depends on the name alone, so
+    that a node keeps its place, and is spread evenly, within every period.
+    """
+    digest = hashlib.sha256(node.encode(errors="surrogateescape")).digest()
+    return int.from_bytes(digest[:6]) / 2**48 * PHASES_SECONDS
 
 
 @dataclass(slots=True)

@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from fabricmon.config_load import Loaded
 from fabricmon.finding_document import FindingDocument
-from fabricmon.replaying_fleet import NodeResult, in_order, replay_node
+from fabricmon.model import PortPlace
+from fabricmon.replaying_fleet import NodeResult, in_order, leaf_places, replay_node
 from fabricmon.sim.baselines import NAMES, NodeVerdicts, fair, verdicts, watch
 from fabricmon.sim.folder import write_node
 from fabricmon.sim.scenario import Scenario
@@ -28,6 +29,9 @@ from fabricmon.sim.staging import Stage
 OWN = "fabricmon"
 
 _T = TypeVar("_T")
+
+Play = Callable[[str, Path, Sequence[PortPlace]], NodeResult]
+"""What plays a node, given its name, its trace and the places of its ports."""
 
 
 class Trial(Struct, frozen=True, kw_only=True):
@@ -65,20 +69,27 @@ def run_trial(
     *,
     with_peers: bool = False,
     loaded: Loaded | None = None,
+    play: Play | None = None,
 ) -> Trial:
     """Simulate a scenario, let everybody look on, and score them.
 
-    Traces lie in ``folder`` one at a time. Raises `ConfigError` where the scenario
+    Traces lie in ``folder`` one at a time. ``play`` is for who wants to see more of
+    the nodes than what they find. Raises `ConfigError` where the scenario
     cannot be played, `OSError` where the folder cannot be written to.
     """
     simulating, replaying, watching = _Stopwatch(), _Stopwatch(), _Stopwatch()
     stage = simulating.time(partial(Stage, scenario, seed))
     fleet, truth = simulating.time(lambda: (stage.fleet, stage.truth))
+    places = leaf_places(fleet)
+    if play is None:
+        play = partial(_play, loaded)
     found: list[NodeResult] = []
     seen: list[NodeVerdicts] = []
     for node in range(stage.plan.nodes):
         trace = simulating.time(partial(write_node, stage, node, folder))
-        found.append(replaying.time(partial(replay_node, trace, loaded)))
+        name = stage.plan.node_name(node)
+        seen_by_it = partial(play, name, trace, places.get(name, ()))
+        found.append(replaying.time(seen_by_it))
         if with_peers:
             seen.append(watching.time(partial(watch, trace)))
         trace.unlink()
@@ -94,6 +105,12 @@ def run_trial(
         replay_seconds=replaying.seconds,
         peer_seconds=watching.seconds,
     )
+
+
+def _play(
+    loaded: Loaded | None, _node: str, trace: Path, places: Sequence[PortPlace]
+) -> NodeResult:
+    return replay_node(trace, loaded, places)
 
 
 def told(documents: Sequence[FindingDocument]) -> tuple[Told, ...]:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from fabricmon.host.log_patterns import find_logs
 from fabricmon.host.protocol import (
+    ClockState,
     CommandOutput,
+    InterfaceAddress,
     KernelLine,
     LogFile,
     LogListing,
@@ -38,6 +40,8 @@ class FakeHost:
         self.kernel_lines: list[KernelLine] | ReadError = []
         self.modules: dict[str, Module] = {}
         self.reporters: dict[str, tuple[HealthReporter, ...]] = {}
+        self.clock_state: ClockState | ReadError = _ABSENT
+        self.interfaces: tuple[InterfaceAddress, ...] | ReadError = _ABSENT
         self.commands: dict[str, CommandOutput | ReadError] = {}
         self.sights: ProcessListing | ReadError = ProcessListing(())
         self.kubelet: bytes | ReadError = _ABSENT
@@ -189,6 +193,14 @@ class FakeHost:
     def devlink(self, address: str) -> tuple[HealthReporter, ...]:
         """Return the health reporters that the test set."""
         return self.reporters.get(address, ())
+
+    def clock(self) -> ClockState | ReadError:
+        """Return the state of the clock that the test set."""
+        return self.clock_state
+
+    def addresses(self) -> tuple[InterfaceAddress, ...] | ReadError:
+        """Return the addresses that the test set."""
+        return self.interfaces
 
     # Logs and processes
 

@@ -8,8 +8,10 @@ from fabricmon.host.bridging_trace import from_trace
 from fabricmon.host.node import Node
 from fabricmon.host.node_processes import node_processes
 from fabricmon.host.protocol import (
+    ClockState,
     CommandOutput,
     Host,
+    InterfaceAddress,
     KernelLine,
     LogFile,
     LogListing,
@@ -104,6 +106,17 @@ class FakeNode:
     def devlink(self, address: str) -> tuple[HealthReporter, ...]:
         """Health reporters of a PCI device."""
         return self.node.reporters(address)
+
+    def clock(self) -> ClockState | ReadError:
+        """How far the clock may be off."""
+        error = self.node.clock_error
+        if error is None:
+            return ReadError("ENOENT")
+        return ClockState(error if error < 16 else None)
+
+    def addresses(self) -> tuple[InterfaceAddress, ...] | ReadError:
+        """Addresses are not known."""
+        return ReadError("ENODEV")
 
     def known_logs(self) -> tuple[LogFile, ...]:
         """Files that were appended to."""

@@ -224,6 +224,12 @@ class TestContradiction:
         host = found("host_path_slow", None, action=Action.INSPECT)
         assert fuse(host, found("pause_origin")) == [host]
 
+    def test_stalls_that_slow_nothing_explain_nothing(self) -> None:
+        """What is information about all devices hides no fault of one."""
+        host = found("host_path_slow", None, severity=Severity.INFO)
+        kinds = {each.kind for each in fuse(host, found("pause_origin"))}
+        assert kinds == {"host_path_slow", "pause_origin"}
+
 
 class _Suspecting:
     suspicious = True

@@ -1,7 +1,8 @@
 """What is kept of the host's side."""
 
-from fabricmon.hardware import MAX_EVENTS, Hardware
+from fabricmon.hardware import MAX_EVENTS, Hardware, refusals
 from fabricmon.model import (
+    ClockStatus,
     DeviceHealth,
     HealthReporter,
     KernelEvent,
@@ -9,6 +10,7 @@ from fabricmon.model import (
     KernelKind,
     KernelTally,
     ModuleStatus,
+    NodeAddresses,
     PortId,
 )
 from fabricmon.parse.log_event import LogSeverity
@@ -97,3 +99,20 @@ class TestDevices:
         assert kept.view.modules
         kept.forget("mlx5_0")
         assert (kept.view.modules, kept.view.health) == ((), ())
+
+
+class TestNode:
+    def test_newest_holds(self) -> None:
+        """Clock and addresses are as they were last read."""
+        kept = Hardware()
+        kept.take(ClockStatus(1.0, 0.5))
+        kept.take(ClockStatus(2.0, 0.1))
+        kept.take(NodeAddresses(2.0, ("10.0.0.7",)))
+        assert kept.view.clock == ClockStatus(2.0, 0.1)
+        assert kept.view.addresses == NodeAddresses(2.0, ("10.0.0.7",))
+
+    def test_refusals_are_counted(self) -> None:
+        """A sandbox that forbids to read the clock is seen as an error that counts."""
+        assert tuple(refusals(ClockStatus(1.0, problem="EPERM"))) == ("EPERM",)
+        assert tuple(refusals(ClockStatus(1.0))) == ()
+        assert tuple(refusals(DeviceHealth("mlx5_0", 1.0))) == ()

@@ -52,6 +52,28 @@ def opened(told: list[Incident]) -> list[tuple[str, str | None]]:
     ]
 
 
+def test_port_that_goes_down_with_a_line(tmp_path: Path) -> None:
+    """What the kernel said of the link and its module stands beside the outage."""
+    port = "/sys/class/infiniband/mlx5_0/ports/1"
+    down = {f"{port}/state": "1: DOWN\n", f"{port}/phys_state": "2: Polling\n"}
+    plug = "Port module event: module 0, Cable unplugged"
+    told = replay(
+        tmp_path,
+        (10, {"kmsg": [f"{DRIVER}Port module event: module 0, Cable plugged"]}),
+        (20, {"kmsg": ["mlx5_core 0000:5e:00.0: Link down"]}),
+        (118, {"kmsg": [DRIVER + plug, f"{DRIVER}Link down"]}),
+        (120, {"set": down}),
+        end=200,
+    )
+    (finding,) = (
+        each.finding
+        for each in told
+        if each.finding.kind == "port_down" and each.state is IncidentState.OPEN
+    )
+    kernel = [each.value for each in finding.evidence if each.signal == "kmsg"]
+    assert kernel == ["module_unplugged", "link_down"]
+
+
 def test_a_quiet_node(tmp_path: Path) -> None:
     """The recorded node, with full links, has nothing of all this."""
     assert opened(replay(tmp_path, end=300)) == []

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from fabricmon.job_hearsay import MOST_JOBS, UNNAMED, Hearsay, transport_of, with_rails
+from fabricmon.job_hearsay import (
+    MOST_JOBS,
+    UNNAMED,
+    Hearsay,
+    ports_of,
+    transport_of,
+    with_rails,
+)
 from fabricmon.model import JobTransport, JobUse, LogEvent, LogField, LogSeverity
 from tests.views import port
 
@@ -147,3 +154,16 @@ class TestRails:
         virtual = replace(self.PORTS[1], pci_address="0000:1b:00.2", pf="0000:1b:00.0")
         given = replace(JOB, devices=("0000:1a:00.0", "0000:1b:00.2"))
         assert with_rails([given], (physical, virtual))[0].rails == (0, 1)
+
+
+class TestPorts:
+    @pytest.mark.parametrize("name", ["mlx5_1", "mlx5_1/1", "mlx5_[1]"])
+    def test_by_what_the_job_was_given(self, name: str) -> None:
+        """A device, a port of it, or a pattern."""
+        infos = [port("mlx5_0"), port("mlx5_1")]
+        found = ports_of(replace(JOB, devices=(name,)), infos)
+        assert [str(info.id) for info in found] == ["mlx5_1/1"]
+
+    def test_nothing_told(self) -> None:
+        """Then its ports are not known."""
+        assert ports_of(JOB, [port("mlx5_0")]) == ()

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from fabricmon.config_load import build
-from fabricmon.model import JobTransport, JobView, Snapshot
+from fabricmon.model import IncidentState, JobTransport, JobView, Snapshot
 from fabricmon.replaying import Replay
 from tests.sinks.scraping import exposition, scrape
-from tests.stories import trace
+from tests.stories import FIRST, goes_down, trace
 
 Json = dict[str, Any]
 LOG = "/var/log/nccl/nccl.n1.41.log"
@@ -110,6 +110,44 @@ class TestTrace:
         assert health["nccl_log"].in_flight_since is not None
         assert snapshot.now - (health["devices"].last_success or 0) < 10
         assert snapshot.now - (health["jobs"].last_success or 0) < 15
+
+    def test_a_file_system_that_never_answers(self, tmp_path: Path) -> None:
+        """What ports do is told in time, and that the logs cannot be seen."""
+        path = trace(
+            tmp_path,
+            (5, {"append": {LOG: failure(1)}}),
+            (20, {"append": {LOG: failure(2)}, "hang": {LOG: 100_000}}),
+            (60, goes_down(FIRST)),
+            end=400,
+        )
+        told = {
+            change.incident.finding.kind: change.t
+            for change in Replay(path, build({}, (), ())).changes()
+            if change.incident.state is IncidentState.OPEN
+        }
+        assert told["port_down"] <= 75
+        assert "telemetry_stale" in told
+
+    @pytest.mark.parametrize("step", [3600.0, -3600.0, 1e8])
+    def test_clock_that_is_set_during_an_error(
+        self, tmp_path: Path, step: float
+    ) -> None:
+        """It ends no error, makes none new, and holds none open."""
+        path = trace(
+            tmp_path,
+            (20, {"append": {LOG: failure(1)}}),
+            (60, {"wall_step": step}),
+            (90, {"append": {LOG: failure(1)}}),
+            end=700,
+        )
+        changes = [
+            (round(change.t), change.incident.state)
+            for change in Replay(path, build({}, (), ())).changes()
+            if change.incident.finding.kind == "nccl_error"
+        ]
+        (opened, _), (ended, last) = changes
+        assert opened == 22
+        assert (ended, last) == (390, IncidentState.RESOLVED)
 
     def test_without_logs_it_is_only_searched_for(self, tmp_path: Path) -> None:
         """A node without jobs spends nothing on them, and shows nothing."""

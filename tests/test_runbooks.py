@@ -14,12 +14,17 @@ from fabricmon.cli import _parser
 from fabricmon.config import Expectation, LinkErrors, Profile
 from fabricmon.config_manual import keys
 from fabricmon.detect.statistics import poisson_bound
+from fabricmon.fleet.options import FleetOptions
+from fabricmon.fleet.own_kinds import OWN_KINDS, OwnKind
+from fabricmon.fleet.rule import Recording
+from fabricmon.fleet.rules import groups
 from fabricmon.kinds import KINDS, Kind
+from tests.support.promql import SCRAPER, exported, selectors
 
 FOLDER = Path(__file__).parent.parent / "docs" / "runbooks"
 PAGES = sorted(path.name for path in FOLDER.glob("*.md"))
 INDEX = "README.md"
-LONGEST = 60
+LONGEST = 68
 HEADINGS = (
     "## What it means",
     "## Impact on jobs",
@@ -28,6 +33,10 @@ HEADINGS = (
     "## When to drain",
     "## When it is not this",
 )
+
+ALL: tuple[Kind | OwnKind, ...] = (*KINDS, *OWN_KINDS)
+RULES = [rule for group in groups(FleetOptions()) for rule in group.rules]
+RECORDED = {rule.record for rule in RULES if isinstance(rule, Recording)}
 
 DEFAULTS = {key.path: key.default for key in keys()}
 SECTIONS = {path.partition(".")[0] for path in DEFAULTS if "." in path}
@@ -42,15 +51,17 @@ READS = {
     "cat": r"/(sys|proc)/\S+",
     "cd": r"/sys/\S+",
     "curl": r"-s http://127\.0\.0\.1:9879/metrics",
+    "chronyc": r"tracking",
     "dcb": r"(pfc|app) show dev \w+",
+    "df": r"-h /\S+",
     "dmesg": r"-T",
     "ethtool": r"(-S )?\w+",
-    "fabricmon": r"(check|config|explain|parse|maintenance show)( .*)?",
+    "fabricmon": r"(check|config|explain|parse|maintenance (show|--list))( .*)?",
     "grep": r".+",
     "ibstat": r"\w+ \d+",
     "ip": r"-s link show \w+|-br addr show \w+",
     "journalctl": r"-u fabricmon --since -1h",
-    "ls": r"(-l )?/sys/\S+",
+    "ls": r"(-l )?/(sys/\S+|var/lib/fabricmon)",
     "lspci": r"-D",
     "mlxlink": r"-d \w+ -m -c( -e)?",
     "perfquery": r"(-x )?LID PORT",
@@ -60,6 +71,7 @@ READS = {
     "smpquery": r"-C \w+ -P \d+ -D (nodeinfo|portinfo) 0(,\d+)?( \d+)?",
     "systemctl": r"status fabricmon",
     "tail": r"-n \d+",
+    "timedatectl": r"show",
     "uptime": r"",
 }
 """What may be asked of a node at night, with the arguments that only read."""
@@ -115,8 +127,8 @@ def is_harmless(line: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.slug)
-def test_a_kind_has_its_page(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.slug)
+def test_a_kind_has_its_page(kind: Kind | OwnKind) -> None:
     """Its title, its slug, the six headings in order, and no more than a screen."""
     lines = page(Path(kind.runbook).name).splitlines()
     assert lines[0] == f"# {kind.title}"
@@ -134,22 +146,49 @@ def test_a_page_names_what_decides(kind: Kind) -> None:
     assert lacking == []
 
 
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.slug)
+def test_a_page_names_its_alerts(kind: Kind | OwnKind) -> None:
+    """Whoever comes from an alert finds it; whoever reads the page finds the alert."""
+    alerts = {a.name for group in groups(FleetOptions()) for a in group.alerts}
+    of_kind = {
+        a.name
+        for group in groups(FleetOptions())
+        for a in group.alerts
+        if a.kind == kind.slug
+    }
+    named = set(re.findall(r"`(Fabric\w+)`", page(Path(kind.runbook).name)))
+    assert of_kind <= named <= alerts
+    assert of_kind
+
+
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.slug)
+def test_a_page_has_a_query_to_look_at(kind: Kind | OwnKind) -> None:
+    """It can be evaluated, and reads what is there."""
+    blocks_ = re.findall(
+        r"```promql\n(.*?)```", page(Path(kind.runbook).name), re.DOTALL
+    )
+    queries = [line for block in blocks_ for line in block.splitlines()]
+    assert queries
+    for selector in [each for query in queries for each in selectors(query)]:
+        assert selector.name in {*exported(), *RECORDED}
+        labels = exported().get(selector.name)
+        assert labels is None or selector.labels <= labels | SCRAPER
+
+
 def test_the_index_lists_all_kinds() -> None:
     """One row each, in the order of the table, with its severity and its page."""
     rows = re.findall(
         r"^\| \[(\w+)\]\((\S+)\) \| ([\w, ]+) \| \S.*\|$", page(INDEX), re.MULTILINE
     )
-    assert [row[:2] for row in rows] == [
-        (kind.slug, f"{kind.slug}.md") for kind in KINDS
-    ]
+    assert [row[:2] for row in rows] == [(kind.slug, f"{kind.slug}.md") for kind in ALL]
     assert all(
-        row[2].startswith(kind.usual) for row, kind in zip(rows, KINDS, strict=True)
+        row[2].startswith(kind.usual) for row, kind in zip(rows, ALL, strict=True)
     )
 
 
 def test_no_page_is_without_a_kind() -> None:
     """A kind that was renamed leaves no page behind."""
-    assert {*PAGES} == {INDEX, *(f"{kind.slug}.md" for kind in KINDS)}
+    assert {*PAGES} == {INDEX, *(f"{kind.slug}.md" for kind in ALL)}
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -47,11 +47,15 @@ COMMANDS: tuple[Command, ...] = (
     Command("maintenance", "say that a port or the node is being worked on"),
     Command("record", "write what this node shows over time to a trace"),
     Command("replay", "run recorded traces through the agent and write its findings"),
+    Command("support", "gather all that somebody who was not there needs to know"),
     Command("simulate", "make traces of a fleet that breaks on purpose"),
     Command("score", "say how right the findings of a simulated fleet are"),
+    Command("events", "print what the nodes say to the MQTT broker, live"),
     Command("config", "check, show or describe the configuration"),
     Command("explain", "say what a kind of finding means and what decides it"),
     Command("logs", "say who failed first in the NCCL logs of a dead job"),
+    Command("rules", "print the fleet's rules for Prometheus, for one site"),
+    Command("gate", "hand few findings of the cluster, one by one, to a script"),
     Command("parse", "read the output of ibstat and other tools"),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,19 +20,40 @@ from fabricmon.finding_document import (
     finding_document,
     sample_document,
 )
-from fabricmon.model import Finding, PortId, Severity, Snapshot, Verdict
+from fabricmon.job_hearsay import ports_of
+from fabricmon.model import (
+    Finding,
+    JobUse,
+    PortId,
+    PortInfo,
+    Severity,
+    Snapshot,
+    Verdict,
+)
+from fabricmon.parse.device_list import parse_device_list
 from fabricmon.parse.report import PortReport, Report, ToolFailure
-from fabricmon.pipeline import Pipeline
 from fabricmon.sample_findings import sample_findings
-from fabricmon.sampling import Sampler
 from fabricmon.snapshot_report import report, tool_failure
 from fabricmon.verdicts import of_finding
+
+if TYPE_CHECKING:  # dear to import, and not there for who asks the agent
+    from fabricmon.pipeline import Pipeline
+    from fabricmon.sampling import Sampler
 
 WHOLE_DEVICE = Judgement(Verdict.HEALTHY)
 """What a device counts as a whole has no state of its own."""
 
 REASON_CHARACTERS = 80
 """Longest reason: Slurm's lists cut what is longer."""
+
+_DEVICES = "NCCL_IB_HCA"
+
+_NAGIOS = {
+    Verdict.HEALTHY: "OK",
+    Verdict.DEGRADED: "WARNING",
+    Verdict.DOWN: "CRITICAL",
+    Verdict.UNKNOWN: "UNKNOWN",
+}
 
 
 def from_pipeline(pipeline: Pipeline) -> Document:
@@ -58,6 +80,7 @@ def from_pipeline(pipeline: Pipeline) -> Document:
     wide = [item for item in snapshot.incidents if item.finding.subject.port is None]
     reasons = [item.finding.summary for item in wide]
     document.content["errors"] += map(failure_object, _complaints(snapshot))
+    document.content["jobs"] = [_job(use, snapshot) for use in snapshot.job.jobs]
     return _concluded(document, "agent", snapshot.verdict, reasons)
 
 
@@ -116,6 +139,13 @@ def reason(content: Json) -> str:
     return (line if len(line) <= room else line[: room - 3] + "...") + more
 
 
+def nagios(document: Document) -> str:
+    """Say the worst as a plugin of Nagios does."""
+    ports = sum(port["port"] > 0 for port in document.content["ports"])
+    why = reason(document.content) or f"{ports} ports"
+    return f"FABRIC {_NAGIOS[document.verdict]} - {why}"
+
+
 def _named(subject: str, text: str) -> str:
     """Put a name before what is said of it, unless it is there already."""
     there = not subject or text.startswith(f"{subject} ")
@@ -132,6 +162,34 @@ def _concluded(
     if told:
         content["reasons"] = told
     return Document(content, verdict)
+
+
+def _job(use: JobUse, snapshot: Snapshot) -> Json:
+    """Return a job and the ports it uses, none where they are not known.
+
+    What it was given or was seen to use comes before what its settings choose.
+    """
+    infos = [port.info for port in snapshot.ports]
+    found = ports_of(use, infos) or _chosen(use, snapshot, infos)
+    return {"job": use.job, "ports": [f"{i.id.device}/{i.id.port}" for i in found]}
+
+
+def _chosen(
+    use: JobUse, snapshot: Snapshot, infos: Iterable[PortInfo]
+) -> tuple[PortInfo, ...]:
+    """Return the ports that the job's processes may use by ``NCCL_IB_HCA``."""
+    lists = [
+        parse_device_list(setting.value)
+        for process in snapshot.job.processes
+        if process.job == use.job
+        for setting in process.settings
+        if setting.name == _DEVICES
+    ]
+    return tuple(
+        info
+        for info in infos
+        if any(each.chooses(info.id.device, info.id.port) for each in lists)
+    )
 
 
 def _complaints(snapshot: Snapshot) -> Iterator[ToolFailure]:

@@ -2,7 +2,8 @@
 
 Asks the running agent, which remembers flaps that one sample cannot show; without one
 it takes a sample itself and says so. Exit status: 0 healthy, 1 degraded, 2 down,
-3 unknown or nothing to look at; these are also Nagios' numbers.
+3 unknown or nothing to look at; these are also Nagios' numbers. With ``--exit`` a
+scheduler gets what its own protocol wants.
 """
 
 from __future__ import annotations
@@ -15,31 +16,24 @@ from pathlib import Path
 
 import msgspec
 
-from fabricmon.cli import USAGE_ERROR, folder, number_up_to
-from fabricmon.cli.answers import from_ibstat, from_sample, reason
+from fabricmon.cli import USAGE_ERROR, exits, folder, number_up_to
+from fabricmon.cli.answers import from_ibstat, from_sample, nagios, reason
 from fabricmon.cli.document import Document, dump, render
 from fabricmon.cli.settings_table import judge, setting, with_settings
 from fabricmon.cli.settings_table import render as render_settings
 from fabricmon.config_load import Loaded, load
+from fabricmon.errors import FabricmonError
 from fabricmon.model import Verdict
 from fabricmon.parse.ibstat import ibstat_report
 from fabricmon.parse.report import Report
 from fabricmon.parse.text import decode
 from fabricmon.runtime.socket import NAME, ask
-from fabricmon.sampling import Sampler
 
 AGENT_SECONDS = 2.0
 """How long the agent may take before it counts as absent."""
 
 LONGEST_INTERVAL = 3600.0
 """Seconds between two samples; more is an agent's work."""
-
-_NAGIOS = {
-    Verdict.HEALTHY: "OK",
-    Verdict.DEGRADED: "WARNING",
-    Verdict.DOWN: "CRITICAL",
-    Verdict.UNKNOWN: "UNKNOWN",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,8 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=("text", "json", "nagios", "reason"),
-        default="text",
-        help="reason: one line of at most 80 characters for a scheduler",
+        help="text if none is given; reason: one line of at most 80 characters for a scheduler",
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="file to read")
     parser.add_argument(
@@ -78,22 +71,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ibstat", metavar="FILE", help="look at this output only")
     parser.add_argument("--ibstat-stderr", metavar="FILE", help="its standard error")
     parser.add_argument("--ibstat-exit", type=int, metavar="N", help="its exit status")
+    exits.add_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the judgement and return the status that tells it."""
-    loaded = load(options.config, os.environ)
-    node = loaded.config.node or socket.gethostname()
-    if options.ibstat is not None:
-        try:
-            document = from_ibstat(_ibstat(options), node)
-        except OSError as error:
-            message = f"cannot read {error.filename}: {error.strerror}"
-            print(f"fabricmon check: {message}", file=sys.stderr)
-            return USAGE_ERROR
-    else:
-        document = _from_agent(options, loaded) or _sample(options, loaded, node)
-    if options.format == "text":
+    if options.exit is not None:
+        asked = options.ibstat is None and _wants_agent(options)
+        return exits.run(options, lambda: _look(options)[0], asked=asked)
+    if message := exits.misuse(options):
+        print(f"fabricmon check: {message}", file=sys.stderr)
+        return USAGE_ERROR
+    try:
+        document, loaded = _look(options)
+    except _IbstatError as error:
+        print(f"fabricmon check: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    if options.format in {None, "text"}:
         root = (options.root or loaded.config.root).rstrip("/")
         table = document.content.get("settings")
         settings = "" if table is None else f"\n{render_settings(table)}\n"
@@ -102,6 +96,35 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print(document, options.format)
     return document.exit_status
+
+
+class _IbstatError(FabricmonError):
+    """A file that was named cannot be read."""
+
+
+def look(config: Path | None = None, root: str | None = None) -> Document:
+    """Judge the node as the command does without further arguments.
+
+    Raises `FabricmonError` where there is nothing to judge by.
+    """
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    options = parser.parse_args([])
+    options.config, options.root = config, root
+    return _look(options)[0]
+
+
+def _look(options: argparse.Namespace) -> tuple[Document, Loaded]:
+    """Judge the node; raises `FabricmonError` where there is nothing to judge by."""
+    loaded = load(options.config, os.environ)
+    node = loaded.config.node or socket.gethostname()
+    if options.ibstat is not None:
+        try:
+            return from_ibstat(_ibstat(options), node), loaded
+        except OSError as error:
+            message = f"cannot read {error.filename}: {error.strerror}"
+            raise _IbstatError(message) from None
+    return _from_agent(options, loaded) or _sample(options, loaded, node), loaded
 
 
 def _ibstat(options: argparse.Namespace) -> Report:
@@ -113,10 +136,14 @@ def _ibstat(options: argparse.Namespace) -> Report:
     )
 
 
+def _wants_agent(options: argparse.Namespace) -> bool:
+    wants_sample = options.sample or options.settings is not None
+    return options.root is None and not wants_sample and options.interval is None
+
+
 def _from_agent(options: argparse.Namespace, loaded: Loaded) -> Document | None:
     """Ask the agent; None if it is not wanted or does not answer."""
-    wants_sample = options.sample or options.settings is not None
-    if options.root is not None or wants_sample or options.interval is not None:
+    if not _wants_agent(options):
         return None
     answer = ask(_socket(loaded), {"ask": "check"}, AGENT_SECONDS)
     if answer is None:
@@ -130,6 +157,9 @@ def _from_agent(options: argparse.Namespace, loaded: Loaded) -> Document | None:
 
 
 def _sample(options: argparse.Namespace, loaded: Loaded, node: str) -> Document:
+    # Dear to import: a scheduler asks the agent once a minute, and needs none of it.
+    from fabricmon.sampling import Sampler  # noqa: PLC0415
+
     sampler = Sampler(loaded, node, options.root)
     try:
         sampler.look(options.interval)
@@ -149,10 +179,7 @@ def _print(document: Document, form: str) -> None:
     if form == "json":
         _write(dump(document).decode())
     else:
-        why = reason(document.content)
-        if form == "nagios":
-            ports = sum(port["port"] > 0 for port in document.content["ports"])
-            why = f"FABRIC {_NAGIOS[document.verdict]} - {why or f'{ports} ports'}"
+        why = nagios(document) if form == "nagios" else reason(document.content)
         _write(f"{why}\n" if why else "")
 
 

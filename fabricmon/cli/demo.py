@@ -163,7 +163,13 @@ def _of_node(loaded: Loaded, header: Header, folder: str) -> Loaded:
     """Keep the state out of this node's folder, and read the run folder of that one."""
     told = (header.config or {}).get("run_folder")
     run_folder = told if isinstance(told, str) else Config().run_folder
+    usual = Config()  # an embedded node is told to nobody who might act on it
     config = msgspec.structs.replace(
-        loaded.config, state_folder=folder, run_folder=run_folder
+        loaded.config,
+        state_folder=folder,
+        run_folder=run_folder,
+        mqtt=usual.mqtt,
+        kubernetes=usual.kubernetes,
+        textfile=usual.textfile,
     )
     return replace(loaded, config=config)

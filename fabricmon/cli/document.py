@@ -5,19 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator
-from enum import Enum
 from typing import Any
 
 from fabricmon.detect.sample import Judgement, judge_node, judge_port
 from fabricmon.model import Verdict
 from fabricmon.parse.report import (
-    CounterValue,
     OpenPort,
     PortReport,
     Report,
     ToolFailure,
 )
 from fabricmon.parse.words import PortState
+from fabricmon.port_document import counters_object, port_object, table
 
 SCHEMA = "fabricmon.check/1"
 EXIT_STATUS = {
@@ -76,37 +75,6 @@ def check_document(
     if whole.reasons:
         content["reasons"] = list(whole.reasons)
     return Document(content, whole.verdict)
-
-
-def port_object(port: PortReport, judgement: Judgement) -> Json:
-    """Return all keys of a port; null where the input does not say."""
-    return {
-        "device": port.device,
-        "port": port.port,
-        "state": port.state,
-        "phys_state": port.phys_state,
-        "link_layer": port.link_layer,
-        "rate_gbps": _plain(port.rate.gbps),
-        "width": port.rate.width,
-        "speed": port.rate.speed,
-        "lid": port.lid,
-        "sm_lid": port.sm_lid,
-        "guid": port.guid,
-        "node_guid": port.node_guid,
-        "fw": port.fw,
-        "hca_type": port.hca_type,
-        "netdev": port.netdev,
-        "pci_address": port.pci_address,
-        "driver": port.driver,
-        "rail": port.rail,
-        "role": port.role,
-        "verdict": judgement.verdict.word,
-        "reasons": list(judgement.reasons),
-        "counters": _counters(port.counters),
-        "hw_counters": _counters(port.hw_counters),
-        "saturated": list(port.saturated),
-        "unavailable": {item.name: item.reason for item in port.unavailable},
-    }
 
 
 def failure_object(failure: ToolFailure) -> Json:
@@ -170,31 +138,31 @@ def _port_lines(port: Json) -> Iterator[str]:
         yield f"    {reason}"
 
 
-def _counters(counters: Iterable[CounterValue]) -> Json:
-    return {counter.name: counter.value for counter in counters}
-
-
 def _sections(report: Report) -> Iterator[tuple[str, Any]]:
     """Yield what only some tools tell."""
     by_place = {
-        f"{port.device}/{port.port}": _counters(port.counters + port.hw_counters)
+        f"{port.device}/{port.port}": counters_object(port.counters + port.hw_counters)
         for port in report.ports
         if not report.tells_state
     }
-    by_place |= {group.key: _counters(group.counters) for group in report.groups or ()}
+    by_place |= {
+        group.key: counters_object(group.counters) for group in report.groups or ()
+    }
     if by_place:
         yield "counters", by_place
     if report.bit_errors is not None:
-        yield "counters", _table(report.bit_errors)
+        yield "counters", table(report.bit_errors)
     if report.all_ports is not None:
-        sums = {group.key: _counters(group.counters) for group in report.all_ports}
+        sums = {
+            group.key: counters_object(group.counters) for group in report.all_ports
+        }
         yield "all_ports", sums
     for name in ("summary", "link", "module"):
         section = getattr(report, name)
         if section is not None:
-            yield name, _table(section)
+            yield name, table(section)
     if report.links is not None:
-        yield "links", [_table(link) for link in report.links]
+        yield "links", [table(link) for link in report.links]
     if report.unconnected is not None:
         yield "unconnected", [_open_port(port) for port in report.unconnected]
     if report.fw is not None:
@@ -202,21 +170,4 @@ def _sections(report: Report) -> Iterator[tuple[str, Any]]:
 
 
 def _open_port(port: OpenPort) -> Json:
-    return {**_table(port.port), "speed": port.speed}
-
-
-def _table(record: Any) -> Json:
-    """Return a record's fields by name, records within it likewise."""
-    fields = dataclasses.fields(record)
-    return {item.name: _plain(getattr(record, item.name)) for item in fields}
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: whole numbers without a fraction."""
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else value
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, Enum):
-        return value.value
-    return _table(value) if dataclasses.is_dataclass(value) else value
+    return {**table(port.port), "speed": port.speed}

@@ -1,7 +1,8 @@
 """``fabricmon maintenance``: say that a port or the node is being worked on.
 
 Findings about it are held back until the end time. The agent reads the file within
-seconds; any other program may write it too.
+seconds; any other program may write it too. Leafs, racks and many nodes at once are
+silenced in Alertmanager: see `maintenance_fleet`.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from fabricmon.cli import CLASS_FOLDER, FAILED, USAGE_ERROR
+from fabricmon.cli import CLASS_FOLDER, FAILED, USAGE_ERROR, maintenance_fleet
+from fabricmon.config import Config
 from fabricmon.config_load import load
-from fabricmon.sources.maintenance import FILE
+from fabricmon.sources.maintenance import plan_file
 
 _EXAMPLE = "2026-01-31T18:00:00Z"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -30,7 +32,9 @@ _PORT = re.compile(r"[^/\s]{1,64}/\d{1,3}")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("what", choices=("set", "clear", "show"))
+    parser.add_argument(
+        "what", nargs="?", choices=("set", "clear", "show"), help="on this node"
+    )
     parser.add_argument(
         "--ports",
         nargs="+",
@@ -44,15 +48,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until", metavar="TIME", help=f"end, as in {_EXAMPLE}")
     parser.add_argument("--reason", default="", metavar="TEXT", help="why")
     parser.add_argument("--config", type=Path, metavar="FILE", help="file to read")
+    maintenance_fleet.add_arguments(parser)
+    parser.set_defaults(refuse=parser.error)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Change or print the windows; what has ended is dropped on the way."""
+    """Change or print the windows, of this node or of the fleet."""
     config = load(options.config, os.environ).config
-    path = Path(config.run_folder) / FILE
+    try:
+        if maintenance_fleet.is_asked(options):
+            return maintenance_fleet.run(
+                options, config, lambda now: _end(options, now)
+            )
+        _check_words(options)
+        return _run_here(options, config)
+    except ValueError as error:
+        return _fail(str(error), USAGE_ERROR)
+
+
+def _run_here(options: argparse.Namespace, config: Config) -> int:
+    """Change or print the file; what has ended is dropped on the way."""
+    path = Path(plan_file(config))
     now = datetime.now(UTC)
     try:
-        _check_words(options)
         windows = list(_still_open(_read(path), now))
         if options.what == "show":
             return _show(windows)
@@ -62,8 +80,6 @@ def run(options: argparse.Namespace) -> int:
         else:
             windows = _cleared(windows, options.ports)
         _write(path, windows)
-    except ValueError as error:
-        return _fail(str(error), USAGE_ERROR)
     except FileNotFoundError:
         remedy = "there is no such folder: start the agent, which makes it, or do so"
         return _fail(f"{path.parent}: {remedy}", FAILED)
@@ -78,6 +94,8 @@ def _fail(message: str, status: int) -> int:
 
 
 def _check_words(options: argparse.Namespace) -> None:
+    if options.what is None:
+        options.refuse("say set, clear or show, or --leaf, --rack or --nodes")
     given = {"--for": options.span, "--until": options.until}
     if options.what == "set":
         return

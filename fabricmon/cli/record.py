@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 from threading import Event
@@ -25,6 +26,7 @@ from fabricmon.host.record import RecordingHost
 from fabricmon.host.trace_write import PART
 from fabricmon.registry import SOURCES
 from fabricmon.runtime.reader import ThreadReader
+from fabricmon.sources.protocol import Source
 
 LONGEST_WAIT = 1.0
 """Seconds after which the clock on the terminal moves on."""
@@ -70,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     try:
-        devices = _record(
+        devices = record_node(
             recorder, loaded, node, seconds=options.seconds, stop=stop, news=news
         )
     finally:
@@ -98,7 +100,7 @@ def _in_the_way(trace: Path, *, force: bool) -> str | None:
     return None
 
 
-def _record(
+def record_node(
     recorder: RecordingHost,
     loaded: Loaded,
     node: str,
@@ -106,11 +108,12 @@ def _record(
     seconds: float | None,
     stop: Event,
     news: Event,
+    sources: Sequence[Source] = SOURCES,
 ) -> int:
     """Record; return the number of RDMA devices at the end."""
-    poll = make_poll(recorder, loaded.config, SOURCES)
+    poll = make_poll(recorder, loaded.config, sources)
     reader = ThreadReader(recorder, poll, news.set)
-    pipeline = make_pipeline(recorder, reader, loaded, node)
+    pipeline = make_pipeline(recorder, reader, loaded, node, sources)
     start = recorder.monotonic()
     while not stop.is_set() and recorder.error is None:
         now = recorder.monotonic()

@@ -1,6 +1,7 @@
 """``fabricmon replay TRACE...``: recorded nodes through the agent, as fast as it goes.
 
-``--fleet FOLDER`` plays every node of a recorded or simulated fleet.
+``--fleet FOLDER`` plays every node of a recorded or simulated fleet, and evaluates the
+rules of the fleet on a Prometheus of its own, where one is installed.
 """
 
 from __future__ import annotations
@@ -9,21 +10,19 @@ import argparse
 import heapq
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
-from fabricmon import replaying_fleet
-from fabricmon.cli import FAILED, USAGE_ERROR
-from fabricmon.config_load import Loaded, load
+from fabricmon.cli import FAILED, USAGE_ERROR, replay_fleet
+from fabricmon.cli.replay_fleet import output as _output
+from fabricmon.config_load import load
 from fabricmon.finding_document import finding_document
 from fabricmon.replaying import Change, Replay
-from fabricmon.sim.score_files import read_fleet, trace_paths
+from fabricmon.support.bundle import trace_in
 
-STANDARD_OUTPUT = "-"
 MAX_JOBS = 1024
 
 
@@ -34,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         type=Path,
         metavar="TRACE",
-        help="recorded by `fabricmon record`, or simulated",
+        help="recorded by `fabricmon record`, in a bundle of `fabricmon support`, or "
+        "simulated",
     )
     parser.add_argument(
         "--fleet",
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metrics", metavar="OUT", help="metrics of the one node at the end"
     )
+    replay_fleet.add_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -65,11 +66,14 @@ def run(options: argparse.Namespace) -> int:
         return USAGE_ERROR
     loaded = load(options.config, os.environ) if options.config else None
     if options.fleet:
-        return _run_fleet(options, loaded)
+        return replay_fleet.run(options, loaded)
     replays: list[Replay] = []
+    bundles = tempfile.TemporaryDirectory(prefix="fabricmon-replay-")
     try:
         # One by one, so that those that are open are closed if another is no trace.
-        replays.extend(Replay(path, loaded) for path in options.traces)
+        folder = Path(bundles.name)
+        traces = (trace_in(path, folder) or path for path in options.traces)
+        replays.extend(Replay(path, loaded) for path in traces)
         with _output(options.findings) as out:
             for change in in_order(replays):
                 document = finding_document(change.incident, change.t)
@@ -85,6 +89,7 @@ def run(options: argparse.Namespace) -> int:
     finally:
         for replay in replays:
             replay.host.close()
+        bundles.cleanup()
     for replay in replays:
         for problem in replay.problems:
             print(f"fabricmon replay: {problem}", file=sys.stderr)
@@ -97,32 +102,12 @@ def _misuse(options: argparse.Namespace) -> str | None:
         return "give traces or --fleet, not both"
     if not options.fleet and not options.traces:
         return "give a trace, or --fleet FOLDER"
+    if not options.fleet and (stray := replay_fleet.stray(options)):
+        return f"{stray} is for --fleet FOLDER"
     if options.metrics and (options.fleet or len(options.traces) > 1):
         return "--metrics shows one node: give one trace"
     absent = next((path for path in options.traces if not path.exists()), None)
     return None if absent is None else f"{absent}: there is no such file"
-
-
-def _run_fleet(options: argparse.Namespace, loaded: Loaded | None) -> int:
-    """Replay every node of a folder; what they found goes to one file."""
-    traces = trace_paths(options.fleet, read_fleet(options.fleet))
-    results = replaying_fleet.replay_fleet(
-        traces, loaded, jobs=options.jobs, progress=_show_progress
-    )
-    with _output(options.findings) as out:
-        for document in replaying_fleet.in_order(results):
-            out.write(msgspec.json.encode(document) + b"\n")
-    for result in results:
-        for problem in result.problems:
-            print(f"fabricmon replay: {problem}", file=sys.stderr)
-    return 0
-
-
-def _show_progress(done: int, total: int) -> None:
-    """Say how far it is, where somebody may be watching."""
-    if sys.stderr.isatty():
-        end = "\n" if done == total else ""
-        print(f"\r{done} of {total} nodes", end=end, file=sys.stderr, flush=True)
 
 
 def _count(text: str) -> int:
@@ -136,16 +121,6 @@ def in_order(replays: Sequence[Replay]) -> Iterator[Change]:
     return heapq.merge(
         *(replay.changes() for replay in replays), key=lambda change: change.at
     )
-
-
-@contextmanager
-def _output(name: str) -> Iterator[BinaryIO]:
-    if name == STANDARD_OUTPUT:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-    else:
-        with Path(name).open("wb") as stream:
-            yield stream
 
 
 def _write_metrics(name: str, replay: Replay) -> None:

@@ -7,6 +7,7 @@ import asyncio
 import os
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,10 @@ from fabricmon.config_load import Loaded, check_files, load
 from fabricmon.driving import LiveDrive
 from fabricmon.host.live_descriptors import raise_descriptor_limit
 from fabricmon.pipeline import Pipeline
+from fabricmon.runtime.cores import settle_on_cores
 from fabricmon.runtime.logging import make_logger
+from fabricmon.schedule import phase_of
+from fabricmon.topology_load import load_topology
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -44,11 +48,13 @@ def run(options: argparse.Namespace) -> int:
         return demo.play(demo.Choice(), options.config)
     log = make_logger(loaded.config.log)
     raise_descriptor_limit()
+    settle_on_cores(loaded.config, log)
     drive = LiveDrive(loaded.config)
     if drive.host.link_error is not None:
         log.warning("link_events_unavailable", err=str(drive.host.link_error))
     node = loaded.config.node or socket.gethostname()
-    settings = make_settings(loaded, node, log, options.config)
+    made = make_settings(loaded, node, log, options.config)
+    settings = replace(made, phase=phase_of(node))
     if sys.stderr.isatty():
         announce(loaded)
     asyncio.run(_serve(settings, drive))
@@ -59,6 +65,8 @@ def load_for_agent(file: Path | None) -> Loaded:
     """Read the configuration, and see that the files it names can be read."""
     loaded = load(file, os.environ)
     check_files(loaded)
+    if loaded.config.topology is not None:
+        load_topology(loaded.config.topology, loaded.config.node or "")
     return loaded
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from fabricmon.cli.document import Document, Json
 from fabricmon.detect.settings_case import (
@@ -30,8 +30,10 @@ from fabricmon.parse.library_settings import (
     is_setting,
     parse_configuration,
 )
-from fabricmon.sampling import Sampler
 from fabricmon.sources import host_path, jobs
+
+if TYPE_CHECKING:  # dear to import, and not there for who asks the agent
+    from fabricmon.sampling import Sampler
 
 COMMAND_LINE = "command line"
 NOTHING = (

@@ -19,6 +19,9 @@ from fabricmon.config.host_side import (
     Modules,
     Pcie,
 )
+from fabricmon.config.isolation import (
+    Isolation,
+)
 from fabricmon.config.jobs import (
     Inspector,
     Jobs,
@@ -27,9 +30,15 @@ from fabricmon.config.jobs import (
     Settings,
     Stories,
 )
+from fabricmon.config.kubernetes import (
+    Kubernetes,
+)
 from fabricmon.config.link import (
     LinkErrors,
     LinkState,
+)
+from fabricmon.config.mqtt import (
+    Mqtt,
 )
 from fabricmon.config.reading import (
     Deadlines,
@@ -38,10 +47,16 @@ from fabricmon.config.reading import (
     Roles,
     Telemetry,
 )
+from fabricmon.config.redact import (
+    Exposure,
+    LabelRedaction,
+    Redaction,
+)
 from fabricmon.config.serving import (
     Listen,
     Log,
     Metrics,
+    Textfile,
 )
 from fabricmon.config.traffic import (
     Bursts,
@@ -70,9 +85,13 @@ __all__ = [
     "DeviceHealth",
     "Devices",
     "Expectation",
+    "Exposure",
     "Fusion",
     "Inspector",
+    "Isolation",
     "Jobs",
+    "Kubernetes",
+    "LabelRedaction",
     "LinkErrors",
     "LinkState",
     "Listen",
@@ -83,11 +102,13 @@ __all__ = [
     "Metrics",
     "Mode",
     "Modules",
+    "Mqtt",
     "Pause",
     "Pcie",
     "Periods",
     "Profile",
     "Ratio",
+    "Redaction",
     "Roles",
     "Seconds",
     "Section",
@@ -95,6 +116,7 @@ __all__ = [
     "Stories",
     "Stragglers",
     "Telemetry",
+    "Textfile",
     "Timeout",
     "Transport",
 ]
@@ -107,6 +129,8 @@ class Config(Section, frozen=True):
     """Name of this node in findings; the host name if null."""
     cluster: str = ""
     """Name of the cluster, a level of MQTT topics."""
+    topology: str | None = None
+    """File that says where nodes and ports stand (``topology.yaml``); null: none."""
     root: str = "/"
     """Folder that stands for the node's root (``/host`` in a container)."""
     state_folder: str = "/var/lib/fabricmon"
@@ -116,6 +140,11 @@ class Config(Section, frozen=True):
 
     It is the agent's own and not below ``root``; the agent makes it.
     """
+    maintenance_file: str | None = None
+    """File with the windows of maintenance, not below ``root`` either; null:
+    ``maintenance.json`` in ``run_folder``. For a file that somebody else provides, such
+    as a ConfigMap."""
+    isolation: Isolation = field(default_factory=Isolation)
     devices: Devices = field(default_factory=Devices)
     periods: Periods = field(default_factory=Periods)
     deadlines: Deadlines = field(default_factory=Deadlines)
@@ -134,6 +163,9 @@ class Config(Section, frozen=True):
     telemetry: Telemetry = field(default_factory=Telemetry)
     listen: Listen = field(default_factory=Listen)
     metrics: Metrics = field(default_factory=Metrics)
+    textfile: Textfile = field(default_factory=Textfile)
+    mqtt: Mqtt = field(default_factory=Mqtt)
+    kubernetes: Kubernetes = field(default_factory=Kubernetes)
     log: Log = field(default_factory=Log)
     logs: Logs = field(default_factory=Logs)
     jobs: Jobs = field(default_factory=Jobs)

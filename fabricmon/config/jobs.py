@@ -129,6 +129,8 @@ class Settings(Section, frozen=True):
     """Queue pairs per connection that spread flows over the paths; null judges none."""
     settle_seconds: Pause = 30
     """A mismatch holds for so long before it counts: devices appear one by one."""
+    address_told_seconds: Seconds = 600
+    """A changed address is told for so long: connections made before failed by then."""
     remember_seconds: Seconds = 86400
     """Settings that a log tells are kept for so long: it tells them at the start."""
 

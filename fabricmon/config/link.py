@@ -26,6 +26,8 @@ class LinkState(Section, frozen=True):
     """A device that is gone for less may be a driver reload (5 to 60 s): no alarm yet."""
     boot_down_seconds: Pause = 300
     """Links may train for so long after a boot or driver load before they are down."""
+    switched_on_seconds: Pause = 60
+    """A link that somebody switched on may train for so long: optical ones need most."""
     not_active_critical_seconds: Pause = 120
     """INIT or ARMED for so long is an outage: a subnet manager fails over within 60 s."""
     common_cause_ports: Count = 4

@@ -76,6 +76,10 @@ class Periods(Section, frozen=True):
     """What GPUDirect and flow control need of the node: it changes with a boot."""
     inspector_seconds: Seconds = 10
     """Files of NCCL's Inspector: what is new in them."""
+    clock_seconds: Seconds = 60
+    """How far the wall clock may be off: it grows by half a millisecond a second."""
+    addresses_seconds: Seconds = 60
+    """Addresses of the node: the kernel answers from memory."""
     boot_seconds: Seconds = 5
     """Boot identity, up-time and product name."""
     link_events_seconds: Seconds = 60

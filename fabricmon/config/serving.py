@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
+from fabricmon.config.redact import LabelRedaction
 from fabricmon.config.words import Count, Section, Timeout
 
 
@@ -14,6 +15,10 @@ class Listen(Section, frozen=True):
 
     metrics: str | None = "127.0.0.1:9879"
     """Address of /metrics, /healthz and /readyz; null turns it off."""
+    health: str | None = None
+    """Address of /healthz and /readyz alone, without TLS; null: only with the metrics.
+
+    For probes that have no certificate, where ``client_authority`` asks for one."""
     page: str | None = "127.0.0.1:9880"
     """Address of the status page; null turns it off."""
     tls_certificate: str | None = None
@@ -38,6 +43,26 @@ class Metrics(Section, frozen=True):
 
     A port stays within 80 series so, also with all priorities paused.
     """
+    node_exporter_names: bool = False
+    """Export ``node_infiniband_*`` too, with exactly node_exporter's names and values.
+
+    For the time of a migration, and only where node_exporter's own infiniband collector
+    is off: 56 series more on a port of mlx5, and one a device.
+    """
+    redact: LabelRedaction = field(default_factory=LabelRedaction)
+    """What the labels ``job`` and ``peer`` may name."""
+
+
+class Textfile(Section, frozen=True):
+    """The metrics as a file, for node_exporter's textfile collector."""
+
+    path: str | None = None
+    """File that ends in ``.prom``, in the collector's folder; null writes none.
+
+    For nodes that may have one exporter only. It is removed when the agent stops.
+    """
+    period_seconds: Timeout = 15
+    """Seconds between two writes: as often as most sites scrape."""
 
 
 class Log(Section, frozen=True):

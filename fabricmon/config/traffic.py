@@ -230,5 +230,7 @@ class Fusion(Section, frozen=True):
     """Taken off what is not local where the port sees congestion: it explains that."""
     action_weight: Annotated[float, Meta(gt=0)] = 1.0
     """Sum from which something may be advised; one item of it must be local."""
+    kernel_seconds: Pause = 60
+    """What the kernel logged so long before a fault of its device belongs to it."""
     drain_ports: Count = 2
     """Ports of this node that are advised to be drained at once: more is the node."""

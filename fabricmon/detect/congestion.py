@@ -26,6 +26,7 @@ from fabricmon.detect.flow_levels import (
     load_of,
 )
 from fabricmon.detect.flow_settings import FlowSettings
+from fabricmon.detect.network_sight import uncounted
 from fabricmon.detect.pause import PauseWatch
 from fabricmon.detect.statistics import DecayedMean
 from fabricmon.model import (
@@ -142,7 +143,7 @@ class Congestion:
         }
         for kind, signals in needs.items():
             if not any(view.counters.by_signal(p, s) for p in ports for s in signals):
-                yield Blindness(kind, "no driver here counts it")
+                yield Blindness(kind, uncounted(view))
 
     def save(self) -> bytes:
         """Nothing: what is usual is learnt within minutes."""

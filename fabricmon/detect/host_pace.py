@@ -3,6 +3,9 @@
 Without GPUDirect every byte crosses host memory: all rails run at about half of the
 line. Peers of such a node see the same pace and have no reason of their own, so the
 pace alone says nothing: the PCIe side of most rails, or the log, must agree.
+
+Where the PCIe side of most rails stalls and they are no slower than that, it is told as
+information: so many queue pairs that devices fetch their state from the host (F28).
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
+from fabricmon import catalogue
 from fabricmon.config import Stragglers
 from fabricmon.detect.local_evidence import LocalEvidence, Nature
 from fabricmon.detect.rail_windows import is_rail
@@ -29,7 +33,11 @@ from fabricmon.summaries import one_line
 GPUDIRECT_OFF = "gdr_disabled"
 """Kind of the log event that says so."""
 
+_STALLS = frozenset(
+    spec.file for spec in catalogue.ROWS if spec.signal is catalogue.Signal.PCI_STALL
+)
 _GIGA, _BITS = 1e9, 8
+_GUESS = 0.5  # of what may be behind stalls that slow nothing much
 _AGAIN_SECONDS = 5.0  # signs come as often as errors are read
 
 
@@ -40,7 +48,7 @@ class _Pace:
     began: float
     windows: int = 0
     fastest: float = 0.0
-    told: bool = False
+    stalled_since: float | None = None
 
 
 class HostPace:
@@ -75,19 +83,19 @@ class HostPace:
 
     def judge(self, view: View, local: LocalEvidence) -> Finding | None:
         """Return the finding, None while something is fast or nothing agrees."""
-        slow = [pace for pace in self._paces.values() if self._is_slow(pace)]
-        if not slow:
+        enough = self._limits.host_path_windows
+        paces = [pace for pace in self._paces.values() if pace.windows >= enough]
+        if not paces:
             self._finding = None
             return None
         if view.now - self._looked >= _AGAIN_SECONDS:
             self._looked = view.now
-            self._finding = self._look(slow[0], view, local)
+            slowest = min(paces, key=lambda pace: pace.fastest)
+            self._finding = self._look(slowest, view, local)
         return self._finding
 
     def _is_slow(self, pace: _Pace) -> bool:
-        limits = self._limits
-        enough = pace.windows >= limits.host_path_windows
-        return enough and pace.fastest <= limits.host_path_ratio
+        return pace.fastest <= self._limits.host_path_ratio
 
     def _look(self, pace: _Pace, view: View, local: LocalEvidence) -> Finding | None:
         rails = [port for port in view.ports if is_rail(port)]
@@ -96,9 +104,33 @@ class HostPace:
             return None  # a link is the story
         stalled = sum(Nature.PCIE in each for each in natures)
         needed = self._limits.host_path_devices * len(rails)
-        if stalled < max(needed, 2) and self._off is None:
+        is_stalled = stalled >= max(needed, 2)
+        if self._is_slow(pace) and (is_stalled or self._off is not None):
+            return self._tell(pace, view, stalled, rails)
+        shown = [_stall_of(port, view, local) for port in rails] if is_stalled else []
+        found = [evidence for evidence in shown if evidence is not None]
+        if len(found) < max(needed, 2):  # it is the bus itself, and told elsewhere
             return None
-        return self._tell(pace, view, stalled, rails)
+        return self._note_stalls(pace, view, _stalled(len(found), rails), found[0])
+
+    def _note_stalls(
+        self, pace: _Pace, view: View, rails: Evidence, first: Evidence
+    ) -> Finding:
+        if pace.stalled_since is None:
+            pace.stalled_since = view.now
+        return Finding(
+            kind="host_path_slow",
+            subject=Subject(),
+            onset=pace.stalled_since + view.onset_offset,
+            evidence=(rails, first),
+            summary=one_line(
+                f"PCIe stalls on {rails.value} of {rails.threshold} rails under load, "
+                "perhaps too many queue pairs: no fault of a link or device"
+            ),
+            severity=Severity.INFO,
+            part=Part.OBSERVER,
+            confidence=_GUESS,
+        )
 
     def _tell(
         self, pace: _Pace, view: View, stalled: int, rails: list[PortView]
@@ -114,7 +146,7 @@ class HostPace:
                 limits.host_path_ratio,
                 seconds,
             ),
-            Evidence("pci_stall_rails", stalled, "ports", "fabricmon", len(rails)),
+            _stalled(stalled, rails),
         ]
         if self._off is not None:
             evidence.append(Evidence(GPUDIRECT_OFF, "yes", "", "nccl_log"))
@@ -136,6 +168,16 @@ class HostPace:
             action=Action.INSPECT,
             confidence=0.9 if self._off is not None else 0.8,
         )
+
+
+def _stalled(stalled: int, rails: list[PortView]) -> Evidence:
+    return Evidence("pci_stall_rails", stalled, "ports", "fabricmon", len(rails))
+
+
+def _stall_of(port: PortView, view: View, local: LocalEvidence) -> Evidence | None:
+    """Return the stalls of a port, None where it waits for nothing."""
+    signs = (sign.evidence for sign in local.of(port, view))
+    return next((each for each in signs if each.signal in _STALLS), None)
 
 
 def share_of_line(port: PortView, p99: float) -> float | None:

@@ -35,7 +35,7 @@ _PEERS_MINIMUM = 3
 
 @dataclass(slots=True)
 class _Silence:
-    """Since when an interface is down, and how many samples said so."""
+    """Since when an interface is down beside an ACTIVE port, and samples that said so."""
 
     since: float
     samples: int = 0
@@ -54,15 +54,8 @@ class IpoibState:
 
     def judge(self, view: View) -> Iterator[Finding]:
         """Yield a finding for each interface that is down beside an ACTIVE port."""
-        for netdev in view.netdevs:
-            if netdev.operstate == _DOWN:
-                silence = self._down.setdefault(netdev.port, _Silence(netdev.at))
-                silence.samples += 1
-            elif self._down:
-                self._down.pop(netdev.port, None)
-        if not self._down:
-            return
-        for port in view.ports:
+        self._note(view)
+        for port in view.ports if self._down else ():
             down = self._down.get(port.info.id)
             if down is None or port.netdev is None:
                 continue
@@ -82,6 +75,21 @@ class IpoibState:
 
     def restore(self, saved: bytes, view_offset: float) -> None:
         """Have nothing to take back."""
+
+    def _note(self, view: View) -> None:
+        """Take in samples; the time counts from when the port is ACTIVE.
+
+        After an outage an interface comes back later than its port.
+        """
+        for netdev in view.netdevs:
+            if netdev.operstate == _DOWN:
+                silence = self._down.setdefault(netdev.port, _Silence(netdev.at))
+                silence.samples += 1
+            elif self._down:
+                self._down.pop(netdev.port, None)
+        for status in view.statuses if self._down else ():
+            if status.state is not PortState.ACTIVE:
+                self._down.pop(status.port, None)
 
     def _counts(self, silence: _Silence, port: PortView, view: View) -> bool:
         status = port.status

@@ -48,7 +48,7 @@ def port_down(
 ) -> Finding:
     """Return the finding of a port that should be up and is down."""
     age = view.now - outage.since
-    verdict = _of_down(outage, port, age, limits, company)
+    verdict = _of_down(outage, port, view.now, limits, company)
     phys = f", {outage.phys_state}" if outage.phys_state else ""
     together = (
         Evidence(
@@ -89,12 +89,15 @@ def not_active(
 
 
 def _of_down(
-    outage: Outage, port: PortView, age: float, limits: Limits, company: Company
+    outage: Outage, port: PortView, now: float, limits: Limits, company: Company
 ) -> _Verdict:
+    age = now - outage.since
     configured = outage.why is Why.CONFIGURED
     off = is_switched_off(outage, port)
-    if off:
-        return _Verdict(Severity.INFO, Action.NONE, "switched off by hand, no fault")
+    if off or outage.may_train(now, limits.switched_on_seconds):
+        again = "switched on again, its link may still train"
+        text = "switched off by hand, no fault" if off else again
+        return _Verdict(Severity.INFO, Action.NONE, text)
     if port.info.role is Role.MANAGEMENT and not configured:
         return _of_management(age, limits)
     if off is None:

@@ -160,6 +160,7 @@ class LinkState:
             if port is None or outage.port.device in missing:
                 del self._outages[outage.port]
                 continue
+            outage.look(port, view.now)
             kind = self._kind(outage, port, view)
             if kind:
                 outage.told = kind

@@ -26,6 +26,7 @@ from fabricmon.model import (
     PciStatus,
     PortId,
     PortView,
+    Subject,
     View,
 )
 from fabricmon.parse.kernel_event import KernelEvent, KernelKind
@@ -81,6 +82,9 @@ _KERNEL = {
     KernelKind.DEVICE_LOST: Nature.DEVICE,
 }
 
+_NO_FAULT = frozenset({PortState.ACTIVE, PortState.INIT, PortState.ARMED, None})
+"""A port in INIT has a link: that the fabric does not configure it is no fault of it."""
+
 _PACKETS = Signal.RECEIVE_ERROR  # also packets that an upstream hop marked as bad
 _BITS_PER_GIGABIT = 1e9
 _UNKNOWN_RATE_GBPS = 100.0
@@ -106,7 +110,7 @@ class LocalEvidence:
         for move in view.moves:
             self._note_move(move)
         for status in view.statuses:
-            if status.state not in (PortState.ACTIVE, None):
+            if status.state not in _NO_FAULT:
                 self._note_state(status)
         for event in view.kernel_events:
             if event.kind in _KERNEL:
@@ -137,6 +141,20 @@ class LocalEvidence:
     def natures(self, port: PortView, view: View) -> frozenset[Nature]:
         """Return which kinds of fault a port showed lately."""
         return frozenset(sign.nature for sign in self._signs(port, view))
+
+    def kernel_lines(
+        self, subject: Subject, since: float, view: View
+    ) -> tuple[Evidence, ...]:
+        """Return what the kernel said of a device since then (monotonic seconds)."""
+        if not self._told:
+            return ()
+        lines = (
+            event
+            for place in _places(subject, view)
+            for event in self._told.get(place, {}).values()
+            if since <= event.at
+        )
+        return tuple(map(_from_kernel, sorted(lines, key=lambda event: event.at)))
 
     def _settles(self, device: str, at: float) -> bool:
         """Tell whether a link may misbehave: the boot or the driver is young."""
@@ -219,6 +237,18 @@ class LocalEvidence:
         source = f"pci/{pci.address}"
         shown = Evidence("current_link_width", known, "lanes", source, min(ends))
         self._narrow[pci.device] = (pci.at, (shown,))
+
+
+def _places(subject: Subject, view: View) -> tuple[str, ...]:
+    """Return what the kernel may call the device of a subject, also one that is gone."""
+    gone = (info for device in view.missing for info in device.ports)
+    infos = (*(port.info for port in view.ports), *gone)
+    names: dict[str | None, None] = {subject.device: None, subject.netdev: None}
+    for info in infos:
+        same = subject.port in {None, info.id.port}
+        if info.id.device == subject.device and same:
+            names |= {info.pci_address: None, info.netdev: None}
+    return tuple(name for name in names if name)
 
 
 def _place(event: KernelEvent) -> str:

@@ -26,6 +26,7 @@ from fabricmon.detect.nccl_telling import (
     tell_peer,
 )
 from fabricmon.detect.nccl_votes import PeerTally
+from fabricmon.detect.steady_clock import SteadyClock
 from fabricmon.model import (
     Blindness,
     Finding,
@@ -73,9 +74,11 @@ class NcclErrors:
         self._asked_at = -inf
         self._carried: tuple[Told, ...] = ()
         self._told: tuple[Told, ...] = ()
+        self._clock = SteadyClock()
 
     def judge(self, view: View) -> Iterator[Finding]:
         """Yield the errors, fallbacks and suspected peers that hold now."""
+        view = self._clock.view(view)
         self._signs.note(view)
         for event in view.log_events:
             self._story.add(event, view.wall)
@@ -87,6 +90,8 @@ class NcclErrors:
             self._ask(view)
         found = [*self._errors(view), *self._fallbacks(view), *self._suspects(view)]
         found += self._from_before(found, view.wall)
+        if self._clock.step:
+            found = [_set_on(told, self._clock.step) for told in found]
         self._told = tuple(found)
         yield from (told.finding for told in found)
 
@@ -112,7 +117,8 @@ class NcclErrors:
         """Add what a log said of the port that a finding is about."""
         if not self._incidents:
             return finding
-        return annotated(finding, self._incidents.values(), view.wall)
+        wall = self._clock.view(view).wall
+        return annotated(finding, self._incidents.values(), wall)
 
     def job_facts(self) -> JobFacts:
         """Return what the logs tell of jobs and peers, for those who export it."""
@@ -130,7 +136,7 @@ class NcclErrors:
         keep = limits.closing_seconds + limits.stories.consequence_seconds
         self._story.forget(view.wall - keep)
         self._jobs = self._story.jobs()
-        self._votes = self._tally.votes(view.wall)
+        self._votes = self._tally.votes(view.wall, view.peer_name)
         troubles = self._story.troubles(view.wall)
         before = self._incidents
         self._incidents = gather(
@@ -207,9 +213,8 @@ class NcclErrors:
         first, *others = self._votes
         if others and others[0].votes == first.votes:
             return
-        name = view.peer_name(first.peer)
         window = self._limits.closing_seconds
-        yield Told(tell_peer(first, name, self._limits.peer_votes, window), view.wall)
+        yield Told(tell_peer(first, self._limits.peer_votes, window), view.wall)
 
     def _from_before(self, found: list[Told], wall: float) -> list[Told]:
         """Return what an earlier run told and nothing here tells anew."""
@@ -223,3 +228,9 @@ class NcclErrors:
             and (told.finding.kind, told.finding.subject) not in now
         )
         return list(self._carried)
+
+
+def _set_on(told: Told, step: float) -> Told:
+    """Return what was told by the clock as it is set now."""
+    finding = replace(told.finding, onset=told.finding.onset + step)
+    return Told(finding, told.heard + step)

@@ -51,6 +51,12 @@ class LogIncident:
         """The job, if any line names it."""
         return next((t.root.job for t in self.troubles if t.root.job), None)
 
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """Every job that suffered it, the one of its first line first."""
+        named = (job for trouble in self.troubles for job in trouble.jobs)
+        return tuple(dict.fromkeys((*(() if not self.job else (self.job,)), *named)))
+
 
 def is_told(trouble: Trouble) -> bool:
     """Tell whether a trouble is an error of communication that people must hear of."""

@@ -37,6 +37,9 @@ SOURCE = "nccl_log"
 MAX_EVIDENCE = 12
 """Items of one finding; the first explain most."""
 
+MAX_TEXT = 255
+"""Characters of names in one item of evidence."""
+
 _GRAVE = frozenset({Nature.LINK, Nature.PATH, Nature.PEER, Nature.DEVICE})
 _CONFIRMED, _LIKELY, _HEARD = 0.9, 0.6, 0.4  # health-systems weights of log and port
 
@@ -63,7 +66,12 @@ def tell_error(incident: LogIncident, view: View) -> Finding:
     own = any(each.newest.is_own for each in joined)
     shown = tuple(each.evidence(view.now) for each in joined)
     cause = _cause(root, own=own)
-    evidence = (*_log_evidence(incident), *shown, *_settings_evidence(root))
+    evidence = (
+        *_log_evidence(incident),
+        *shown,
+        *_settings_evidence(root),
+        *_jobs_evidence(incident),
+    )
     return Finding(
         kind="nccl_error",
         subject=_subject(incident, view),
@@ -104,17 +112,17 @@ def tell_fallback(job: JobStory, active: int, since: float) -> Finding:
     )
 
 
-def tell_peer(votes: PeerVotes, name: str, least: int, window: float) -> Finding:
+def tell_peer(votes: PeerVotes, least: int, window: float) -> Finding:
     """Return that several observers here name one peer."""
     return Finding(
         kind="peer_suspect",
-        subject=Subject(peer=name),
+        subject=Subject(peer=votes.peer),
         onset=votes.since,
         evidence=(
             Evidence("peer_votes", votes.votes, "observers", SOURCE, least, window),
         ),
         summary=one_line(
-            f"{votes.votes} connections here failed towards {name}: "
+            f"{votes.votes} connections here failed towards {votes.peer}: "
             "look there, this node only sees it"
         ),
         severity=Severity.WARNING,
@@ -233,6 +241,13 @@ def _lines(troubles: Iterable[Trouble]) -> int:
     return sum(trouble.reports + trouble.consequences for trouble in troubles)
 
 
+def _jobs_evidence(incident: LogIncident) -> Iterator[Evidence]:
+    """Yield the jobs where several suffer: the subject names the first of them."""
+    if len(incident.jobs) > 1:
+        names = ", ".join(incident.jobs[:MAX_EVIDENCE])
+        yield Evidence("jobs", names[:MAX_TEXT], "", SOURCE)
+
+
 def _settings_evidence(trouble: Trouble) -> Iterator[Evidence]:
     budget = trouble.budget
     if budget is not None and budget.seconds is not None:
@@ -276,7 +291,9 @@ def _what(event: LogEvent) -> str:
 def _processes(incident: LogIncident) -> str:
     told = (trouble.members for trouble in incident.troubles)
     number = len(frozenset[object]().union(*told))
-    return "1 process" if number == 1 else f"{number} processes"
+    text = "1 process" if number == 1 else f"{number} processes"
+    jobs = len(incident.jobs)
+    return f"{text} of {jobs} jobs" if jobs > 1 else text
 
 
 def _short(item: Evidence) -> str:

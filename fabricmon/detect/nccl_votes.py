@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from fabricmon.model import LogEvent, PeerVotes
+from fabricmon.parse.address import plain_peer
 from fabricmon.stories.story import names_peer
 
 MAX_PEERS = 256
@@ -29,9 +30,9 @@ class PeerTally:
 
     def add(self, event: LogEvent, wall: float) -> None:
         """Count an event if it accuses a peer."""
-        peer = event.peer
-        if peer is None or not names_peer(event):
+        if event.peer is None or not names_peer(event):
             return
+        peer = plain_peer(event.peer)
         if peer not in self._named and len(self._named) >= MAX_PEERS:
             return
         observers = self._named.setdefault(peer, {})
@@ -40,16 +41,28 @@ class PeerTally:
         if observer in observers or len(observers) < MAX_OBSERVERS:
             observers[observer] = wall
 
-    def votes(self, wall: float) -> tuple[PeerVotes, ...]:
-        """Return the peers that are named now, the one named most first."""
+    def votes(
+        self, wall: float, name_of: Callable[[str], str] = str
+    ) -> tuple[PeerVotes, ...]:
+        """Return the peers that are named now, the one named most first.
+
+        ``name_of`` gives the node that has an address: one with several is one peer.
+        """
         for peer, observers in list(self._named.items()):
             for observer, heard in list(observers.items()):
                 if wall - heard > self._seconds:
                     del observers[observer]
             if not observers:
                 del self._named[peer], self._since[peer]
+        nodes: dict[str, list[str]] = {}
+        for peer in self._named:
+            nodes.setdefault(name_of(peer), []).append(peer)
         found = (
-            PeerVotes(peer, len(observers), self._since[peer])
-            for peer, observers in self._named.items()
+            PeerVotes(
+                node,
+                len({each for peer in peers for each in self._named[peer]}),
+                min(self._since[peer] for peer in peers),
+            )
+            for node, peers in nodes.items()
         )
         return tuple(sorted(found, key=lambda votes: (-votes.votes, votes.peer)))

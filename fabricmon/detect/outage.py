@@ -26,6 +26,7 @@ class SavedOutage(Struct, frozen=True):
     why: Why | None
     told: str
     trained: float | None
+    off_at: float | None = None
 
 
 @dataclass(slots=True)
@@ -34,7 +35,8 @@ class Outage:
 
     It went down between ``low`` (last seen up) and ``high`` (first seen not up), as
     far as known at ``since``. ``trained`` is since when it is in INIT or ARMED.
-    ``told`` is the kind of the finding that it gave last, empty if none.
+    ``told`` is the kind of the finding that it gave last, empty if none. ``off_at`` is
+    when it was last seen switched off.
     """
 
     port: PortId
@@ -49,6 +51,16 @@ class Outage:
     told: str = ""
     look_again: float = 0.0
     key: str = ""
+    off_at: float | None = None
+
+    def look(self, port: PortView, now: float) -> None:
+        """Note whether it is switched off now."""
+        if is_switched_off(self, port):
+            self.off_at = now
+
+    def may_train(self, now: float, seconds: float) -> bool:
+        """Tell whether it was switched on so lately that its link may still train."""
+        return self.off_at is not None and now - self.off_at < seconds
 
     def take(self, status: LinkStatus, state: PortState) -> None:
         """Take in a sample that is not ACTIVE."""
@@ -76,6 +88,7 @@ class Outage:
             why=self.why,
             told=self.told,
             trained=None if self.trained is None else self.trained + offset,
+            off_at=None if self.off_at is None else self.off_at + offset,
         )
 
 
@@ -105,6 +118,7 @@ def resume(saved: SavedOutage, begun: Outage, offset: float) -> Outage:
     begun.since = saved.since - offset
     begun.samples, begun.why, begun.told = saved.samples, saved.why, saved.told
     begun.trained = None if saved.trained is None else saved.trained - offset
+    begun.off_at = None if saved.off_at is None else saved.off_at - offset
     return begun
 
 

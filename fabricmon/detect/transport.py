@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fabricmon.catalogue import CounterSpec, Signal
 from fabricmon.config import Config
 from fabricmon.detect.local_evidence import LocalEvidence, LocalSign
+from fabricmon.detect.network_sight import uncounted
 from fabricmon.detect.post_flap import PostFlap
 from fabricmon.detect.transport_rules import (
     EXHAUSTED,
@@ -130,7 +131,7 @@ class Transport:
             if ports and not any(
                 view.counters.by_signal(port, s) for port in ports for s in signals
             ):
-                yield Blindness(kind, "no driver here counts it")
+                yield Blindness(kind, uncounted(view))
         yield from self._post_flap.blind(view)
 
     def save(self) -> bytes:

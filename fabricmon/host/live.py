@@ -14,6 +14,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from fabricmon.errors import HostError
+from fabricmon.host.live_addresses import read_addresses
+from fabricmon.host.live_clock import KernelClock
 from fabricmon.host.live_command import Commands
 from fabricmon.host.live_dcb import Bridges
 from fabricmon.host.live_descriptors import Descriptors
@@ -26,7 +28,9 @@ from fabricmon.host.live_logs import LiveLogs
 from fabricmon.host.live_netlink import LinkWatch
 from fabricmon.host.protocol import (
     KMSG,
+    ClockState,
     CommandOutput,
+    InterfaceAddress,
     KernelLine,
     LogFile,
     LogListing,
@@ -43,6 +47,18 @@ KUBELET_SECONDS = 2.0
 """The kubelet answers from memory; longer means that it is in trouble."""
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_SAME_EVERYWHERE = frozenset(
+    {
+        _BOOT_ID,
+        "/proc/cmdline",
+        "/proc/driver/nvidia/version",
+        "/proc/sys/kernel/osrelease",
+        "/proc/uptime",
+    }
+)
+"""Files of the kernel that are the same in every container of a node."""
+
+_ABSENT = failure(errno.ENOENT)
 _NETDEVS = "/sys/class/net"
 _NAMESPACE_TRIES = 3  # devices come and go between the two lists that are compared
 
@@ -54,6 +70,8 @@ class LiveHost:
     statistics and tools come from the kernel, not from below the root, so they are
     given only where both are of the same node: ``/sys`` below the root is the
     kernel's, and shows our own network namespace. A copied tree has none of them.
+    Where ``/proc`` of the node is not below the root, our own one tells what is the same
+    in every container: boot, up-time, kernel.
 
     Reads may block for ever and may come from many threads. Nothing is opened for
     writing. Links are followed by the kernel as they stand.
@@ -86,6 +104,7 @@ class LiveHost:
         self._statistics = DriverStatistics()
         self._bridges = Bridges()
         self._reporters = Reporters()
+        self._clock = KernelClock()
         self._kernel_log = KernelLog(self._prefix + KMSG)
         self._watch: LinkWatch | None = None
         self._link_error: HostError | None = None
@@ -147,7 +166,10 @@ class LiveHost:
         """Read one file whole: opened, read, closed; EFBIG above 64 KiB."""
         self._count(firmware_reads)
         own = path.startswith(self._own_folders)
-        return read_once(path if own else self._prefix + path, written=own)
+        content = read_once(path if own else self._prefix + path, written=own)
+        if content == _ABSENT and self._is_node and path in _SAME_EVERYWHERE:
+            return read_once(path)
+        return content
 
     def read_many(
         self, paths: Sequence[str], firmware_reads: int = 0
@@ -230,6 +252,14 @@ class LiveHost:
     def devlink(self, address: str) -> tuple[HealthReporter, ...]:
         """Health reporters of a PCI device; none where it is not of our namespace."""
         return self._reporters.read(address) if self._own_network else ()
+
+    def clock(self) -> ClockState | ReadError:
+        """How far the wall clock may be off; ENOENT where it is not that of the node."""
+        return self._clock.read() if self._is_node else failure(errno.ENOENT)
+
+    def addresses(self) -> tuple[InterfaceAddress, ...] | ReadError:
+        """IP addresses of the network devices; ENODEV if not of our namespace."""
+        return read_addresses() if self._own_network else failure(errno.ENODEV)
 
     def known_logs(self) -> tuple[LogFile, ...]:
         """None: a live node's logs are found by those who know where to look."""

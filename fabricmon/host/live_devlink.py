@@ -10,9 +10,8 @@ from __future__ import annotations
 import errno
 import socket
 import struct
-from collections.abc import Iterator
 
-from fabricmon.host.netlink_message import aligned, attributes, packed
+from fabricmon.host.netlink_message import HEADER, attributes, messages, packed
 from fabricmon.model import HealthReporter
 
 # From <linux/netlink.h>, <linux/genetlink.h> and <linux/devlink.h>.
@@ -27,7 +26,6 @@ _ATTR_BUS_NAME, _ATTR_DEV_NAME = 1, 2
 _ATTR_HEALTH_REPORTER = 114
 _ATTR_REPORTER_NAME, _ATTR_REPORTER_STATE = 115, 116
 
-_HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence, sender
 _GENERIC = struct.Struct("=BBH")  # command, version, reserved
 _ERROR = struct.Struct("=i")
 _FAMILY = struct.Struct("=H")
@@ -59,7 +57,7 @@ def health_request(family: int, address: str, sequence: int) -> bytes:
 
 def _message(kind: int, flags: int, command: int, body: bytes, sequence: int) -> bytes:
     body = _GENERIC.pack(command, 1, 0) + body
-    return _HEADER.pack(_HEADER.size + len(body), kind, flags, sequence, 0) + body
+    return HEADER.pack(HEADER.size + len(body), kind, flags, sequence, 0) + body
 
 
 class Answers:
@@ -73,8 +71,9 @@ class Answers:
 
     def take(self, datagram: bytes, *, is_dump: bool) -> None:
         """Take a datagram; raises OSError with the kernel's number if it refuses."""
-        for kind, number, body in _messages(datagram):
-            if number != self._sequence:
+        for message in messages(datagram):
+            kind, body = message.kind, message.body
+            if message.sequence != self._sequence:
                 continue
             if kind == _NLMSG_ERROR and len(body) >= _ERROR.size:
                 raise OSError(-_ERROR.unpack_from(body)[0], "the kernel refuses")
@@ -83,17 +82,6 @@ class Answers:
             else:
                 self.bodies.append(body[_GENERIC.size :])
                 self.is_whole = self.is_whole or not is_dump
-
-
-def _messages(datagram: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yield type, sequence and body of each message; stop where it makes no sense."""
-    offset = 0
-    while offset + _HEADER.size <= len(datagram):
-        length, kind, _, number, _ = _HEADER.unpack_from(datagram, offset)
-        if length < _HEADER.size or offset + length > len(datagram):
-            return
-        yield kind, number, datagram[offset + _HEADER.size : offset + length]
-        offset += aligned(length)
 
 
 def family_of(bodies: list[bytes]) -> int | None:

@@ -1,12 +1,35 @@
-"""Attributes of netlink messages (netlink(7)): type, length, value, four byte borders."""
+"""Netlink messages and their attributes (netlink(7)), each on a four byte border."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence, sender
 _ATTRIBUTE = struct.Struct("=HH")  # length, type
 _TYPE_MASK = 0x3FFF  # the two upper bits of a type are flags
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message; ``sequence`` is that of the question that it answers."""
+
+    kind: int
+    sequence: int
+    body: bytes
+
+
+def messages(datagram: bytes) -> Iterator[Message]:
+    """Yield the messages of a datagram; stop where it makes no sense."""
+    offset = 0
+    while offset + HEADER.size <= len(datagram):
+        length, kind, _, sequence, _ = HEADER.unpack_from(datagram, offset)
+        if length < HEADER.size or offset + length > len(datagram):
+            return
+        body = datagram[offset + HEADER.size : offset + length]
+        yield Message(kind, sequence, body)
+        offset += aligned(length)
 
 
 def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:

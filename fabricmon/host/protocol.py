@@ -106,6 +106,21 @@ class CommandOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockState:
+    """How far the wall clock may be off; None where nothing keeps it."""
+
+    error_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceAddress:
+    """An IP address of a network device, as text."""
+
+    netdev: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
 class KernelLine:
     """A line of the kernel's log, written at ``at`` (monotonic seconds).
 
@@ -174,6 +189,12 @@ class Host(Protocol):
 
     def devlink(self, address: str) -> tuple[HealthReporter, ...]:
         """Health reporters of a PCI device; none where there are or may be read none."""
+
+    def clock(self) -> ClockState | ReadError:
+        """How far the wall clock may be off, by what the kernel was told."""
+
+    def addresses(self) -> tuple[InterfaceAddress, ...] | ReadError:
+        """IP addresses of the node's network devices; ENODEV where they are not ours."""
 
     def known_logs(self) -> tuple[LogFile, ...]:
         """Log files that the host knows by itself: those of a trace; live there is none."""

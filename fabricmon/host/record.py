@@ -14,8 +14,10 @@ from typing import Any
 from fabricmon.errors import TraceError
 from fabricmon.host.log_transcript import LogTranscript
 from fabricmon.host.protocol import (
+    ClockState,
     CommandOutput,
     Host,
+    InterfaceAddress,
     KernelLine,
     LogFile,
     LogListing,
@@ -210,6 +212,17 @@ class RecordingHost:
         answer = self._inner.devlink(address)
         self._note(now, lambda at: self._transcript.devlink(address, answer, at))
         return answer
+
+    def clock(self) -> ClockState | ReadError:
+        """How far the wall clock may be off."""
+        now = self._inner.monotonic()
+        answer = self._inner.clock()
+        self._note(now, lambda at: self._transcript.clock(answer, at))
+        return answer
+
+    def addresses(self) -> tuple[InterfaceAddress, ...] | ReadError:
+        """IP addresses of the network devices; a trace has no place for them."""
+        return self._inner.addresses()
 
     def known_logs(self) -> tuple[LogFile, ...]:
         """Log files that the host knows by itself."""

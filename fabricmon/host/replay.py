@@ -15,7 +15,9 @@ from fabricmon.host.node import MAX_DURATION, Node
 from fabricmon.host.node_processes import node_processes
 from fabricmon.host.protocol import (
     KMSG,
+    ClockState,
     CommandOutput,
+    InterfaceAddress,
     KernelLine,
     LogFile,
     LogListing,
@@ -25,6 +27,7 @@ from fabricmon.host.protocol import (
 )
 from fabricmon.host.trace import (
     ETHTOOL,
+    LONGEST_CLOCK_ERROR,
     Bridging,
     Header,
     Module,
@@ -67,7 +70,8 @@ class Wake:
 class ReplayHost:
     """The node of a trace; its records are read as time comes to them.
 
-    Starts at t = 0 with what the trace says of that moment.
+    Starts at t = 0 with what the trace says of that moment. ``silent_since`` is when
+    the agent fell silent for good, None while it has not.
     """
 
     def __init__(self, reader: Records) -> None:
@@ -82,6 +86,7 @@ class ReplayHost:
         self._reads_before = 0
         self._is_charging = False
         self._spent = 0.0
+        self.silent_since: float | None = None
         self._fetched_events: list[LinkEvent] = []
         self._fetched_lines: list[KernelLine] = []
         self.advance(0.0)
@@ -144,6 +149,7 @@ class ReplayHost:
                 if self._gap is not None:
                     continue
             elif gap.end >= self.end:
+                self.silent_since = gap.start
                 return
             yield Wake(self._now, gap, rebooted=self._node.boots != boots)
             boots = self._node.boots
@@ -325,15 +331,25 @@ class ReplayHost:
         """Health reporters of a PCI device."""
         return self._node.reporters(address)
 
+    def clock(self) -> ClockState | ReadError:
+        """How far the wall clock may be off, ENOENT if the trace does not say.
+
+        16 s, the largest error that a kernel knows, is that of a clock left alone.
+        """
+        error = self._node.clock_error
+        if error is None:
+            return ReadError("ENOENT")
+        return ClockState(error if error < LONGEST_CLOCK_ERROR else None)
+
+    def addresses(self) -> tuple[InterfaceAddress, ...] | ReadError:
+        """None: those of a trace stand in its header, which its topology is made of."""
+        return ReadError("ENODEV")
+
     # What no source asks
 
     def dcb(self, netdev: str) -> Bridging | None:
         """Data centre bridging of a network device."""
         return self._node.bridging(netdev)
-
-    def clock_error(self) -> float | None:
-        """Estimated error of the wall clock in seconds, None if nobody says."""
-        return self._node.clock_error
 
     # What reads cost
 

@@ -23,6 +23,10 @@ ETHTOOL = "ethtool:"
 MAX_NUMBER = 1 << 64
 """Numbers beyond the widest counter are no measurement."""
 
+LONGEST_CLOCK_ERROR = 16.0
+"""Seconds of ``clock_error`` that stand for a clock that nothing keeps: as a kernel
+says it (``NTP_PHASE_LIMIT``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class TraceProblem:

@@ -16,12 +16,19 @@ from fabricmon.host.carrier import NETDEVS
 from fabricmon.host.node import Node
 from fabricmon.host.protocol import (
     KMSG,
+    ClockState,
     CommandOutput,
     KernelLine,
     ReadError,
     Statistic,
 )
-from fabricmon.host.trace import ETHTOOL, Module, Printed, TraceRecord
+from fabricmon.host.trace import (
+    ETHTOOL,
+    LONGEST_CLOCK_ERROR,
+    Module,
+    Printed,
+    TraceRecord,
+)
 from fabricmon.model import HealthReporter, LinkEvent, PriorityUse
 
 NEVER_READ = "ENODATA"
@@ -192,6 +199,14 @@ class Transcript:
             states = {each.name: each.state for each in answer}
             self._put(TraceRecord(t=at, devlink={address: None}))
             self._put(TraceRecord(t=at, devlink={address: states}))
+
+    def clock(self, answer: ClockState | ReadError, at: float) -> None:
+        """Note how far the wall clock may be off, if the node can say."""
+        if isinstance(answer, ClockState):
+            error = answer.error_seconds
+            told = LONGEST_CLOCK_ERROR if error is None else round(error, 6)
+            if told != self._node.clock_error:
+                self._put(TraceRecord(t=at, clock_error=told))
 
     def link_event(self, event: LinkEvent, at: float) -> None:
         """Note a change of a network device; a reader derives it from its files."""

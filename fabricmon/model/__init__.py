@@ -37,6 +37,7 @@ from fabricmon.model.logs import (
     NcclProcess,
     PriorityUse,
 )
+from fabricmon.model.node import ClockStatus, NodeAddresses
 from fabricmon.model.polls import ErrnoCount, Health, Job, Outcome, Target
 from fabricmon.model.ports import (
     Absence,
@@ -69,6 +70,7 @@ from fabricmon.model.records import (
     ToolReport,
 )
 from fabricmon.model.snapshot import (
+    Delivery,
     JobFacts,
     LogTally,
     OutageBudget,
@@ -100,9 +102,11 @@ __all__ = [
     "BootInfo",
     "Burst",
     "BurstSample",
+    "ClockStatus",
     "CollectiveRate",
     "CollectiveRates",
     "Counters",
+    "Delivery",
     "Delta",
     "DeviceHealth",
     "DeviceList",
@@ -149,6 +153,7 @@ __all__ = [
     "Move",
     "NcclProcess",
     "NetdevStatus",
+    "NodeAddresses",
     "OutageBudget",
     "OutageSummary",
     "Outcome",

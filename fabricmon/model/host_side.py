@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fabricmon.model.node import ClockStatus, NodeAddresses
 from fabricmon.model.ports import PortId
 from fabricmon.parse.kernel_event import KernelEvent
 
@@ -73,6 +74,8 @@ class HostSide:
     kernel_problem: str | None = None
     kernel_lost: int = 0
     tallies: tuple[KernelTally, ...] = ()
+    clock: ClockStatus | None = None
+    addresses: NodeAddresses | None = None
 
 
 NO_HOST_SIDE = HostSide()

@@ -158,8 +158,16 @@ class PeerAddress:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """The places of one node's ports; configuration wins over it, inference loses."""
+    """The places of one node's ports; configuration wins over it, inference loses.
+
+    ``addresses`` are the node's own, in the form of `parse.address.plain_peer`, as are
+    those of its peers.
+    """
 
     rack: str | None = None
     ports: tuple[PortPlace, ...] = ()
     peers: tuple[PeerAddress, ...] = ()
+    nvlink_domain: str | None = None
+    cluster: str | None = None
+    addresses: tuple[str, ...] = ()
+    rails: tuple[tuple[str, ...], ...] = ()  # patterns of devices, rail by rail

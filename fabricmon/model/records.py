@@ -14,6 +14,7 @@ from fabricmon.model.logs import (
     JobList,
     LogNews,
 )
+from fabricmon.model.node import ClockStatus, NodeAddresses
 from fabricmon.model.ports import Absence, Hca, PortId
 from fabricmon.parse.words import PhysState, PortState, Rate
 
@@ -202,4 +203,6 @@ Record: TypeAlias = (
     | KernelEvents
     | ModuleStatus
     | DeviceHealth
+    | ClockStatus
+    | NodeAddresses
 )

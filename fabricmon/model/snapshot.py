@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fabricmon.model.findings import Blindness, Incident
 from fabricmon.model.host_side import NO_HOST_SIDE, HostSide
 from fabricmon.model.polls import Health
-from fabricmon.model.ports import Hca, PortInfo
+from fabricmon.model.ports import Hca, PortInfo, Topology
 from fabricmon.model.records import (
     BootInfo,
     LinkStatus,
@@ -61,6 +61,25 @@ class JobFacts:
 
 
 NO_FACTS = JobFacts()
+NO_TOPOLOGY = Topology()
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How a sink that sends to a server fares; counts are since the agent's start.
+
+    ``waiting`` is what is kept until the server takes it. ``last_success`` is when the
+    server last took something, monotonic seconds, None if it never did.
+    """
+
+    sink: str
+    connected: bool = False
+    connects: int = 0
+    delivered: int = 0
+    waiting: int = 0
+    dropped: int = 0
+    failures: int = 0
+    last_success: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +139,5 @@ class Snapshot:
     job_facts: JobFacts = NO_FACTS
     bursts: tuple[Burst, ...] = ()
     host_side: HostSide = NO_HOST_SIDE
+    deliveries: tuple[Delivery, ...] = ()  # one for each sink that sends
+    topology: Topology = NO_TOPOLOGY

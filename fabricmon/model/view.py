@@ -31,6 +31,7 @@ from fabricmon.model.records import (
     ToolReport,
 )
 from fabricmon.model.words import Mark
+from fabricmon.parse.address import plain_peer
 from fabricmon.parse.kernel_event import KernelEvent
 from fabricmon.parse.log_event import LogEvent
 
@@ -194,8 +195,9 @@ class View:
     host_side: HostSide = NO_HOST_SIDE
 
     def peer_name(self, address: str) -> str:
-        """Return the node that has an address, the address itself if none is known."""
-        return next((p.node for p in self.peers if p.address == address), address)
+        """Return the node that has an address, its plain form if none is known."""
+        plain = plain_peer(address)
+        return next((p.node for p in self.peers if p.address == plain), plain)
 
     @property
     def onset_offset(self) -> float:

@@ -18,9 +18,13 @@ from prometheus_client import Metric
 from prometheus_client.exposition import choose_encoder
 
 from fabricmon.config import Config
+from fabricmon.label_redaction import make_redactor, redacted
 from fabricmon.model import PortSnapshot, Snapshot
+from fabricmon.redaction import Redactor
 from fabricmon.sinks.families import NODE_FAMILIES, PORT_FAMILIES, Family
 from fabricmon.sinks.measures import Sample, scene_of
+from fabricmon.sinks.name_key import load_key
+from fabricmon.sinks.node_exporter_names import ALIAS_FAMILIES
 from fabricmon.sinks.port_measures import Hardware, hardware_of
 from fabricmon.sinks.series import CounterSeries, Shown, readings_of
 from fabricmon.sinks.template import (
@@ -134,9 +138,13 @@ class Exposition:
         self._shown = Shown(config.metrics.counted_series)
         self._ready: dict[str, _Ready] = {}
         self._newest: _Newest | None = None
+        self._aliases = config.metrics.node_exporter_names
+        more = ALIAS_FAMILIES if self._aliases else ()
+        self._families = (*PORT_FAMILIES, *more)
         self._hardware = Hardware((), (), ())
-        self._of_hardware = _Sampled(PORT_FAMILIES, self._hardware)
+        self._of_hardware = _Sampled(self._families, self._hardware)
         self._lock = threading.Lock()
+        self._redactor = _redactor(config)
 
     @property
     def is_ready(self) -> bool:
@@ -164,7 +172,7 @@ class Exposition:
             content = self._content()
             if content is None:
                 return self._beside()
-            series = CounterSeries(content.ports, self._shown)
+            series = self._series(content)
             content = self._content() or content  # which tells what found no room
             return [*content.metrics(), *series.metrics(readings_of(content.ports))]
 
@@ -172,7 +180,7 @@ class Exposition:
         ready = self._ready.get(content_type)
         filled = None if ready is None else ready.fill(content)
         if filled is None:
-            series = CounterSeries(content.ports, self._shown)
+            series = self._series(content)
             content = self._content() or content  # which tells what found no room
             made = self._prepare(content, series, encoder, content_type)
             filled = made.fill(content)
@@ -203,15 +211,20 @@ class Exposition:
         if newest is None:
             return None
         snapshot = newest.snapshot
+        if self._redactor is not None:
+            snapshot = redacted(snapshot, self._redactor)
         ports = tuple(port for port in snapshot.ports if not self._is_folded(port))
         hardware = hardware_of(snapshot, ports)
         if hardware != self._hardware:
-            self._of_hardware = _Sampled(PORT_FAMILIES, hardware)
+            self._of_hardware = _Sampled(self._families, hardware)
             self._hardware = hardware
         now = snapshot.now + self._clock() - newest.published
         scene = scene_of(snapshot, now, self._shown.withheld)
         node = _Sampled(NODE_FAMILIES, scene)
         return _Content(snapshot.layout, ports, node, self._of_hardware, self._beside())
+
+    def _series(self, content: _Content) -> CounterSeries:
+        return CounterSeries(content.ports, self._shown, aliases=self._aliases)
 
     def _is_folded(self, port: PortSnapshot) -> bool:
         return self._fold and port.info.is_vf
@@ -220,6 +233,15 @@ class Exposition:
         return [
             metric for collector in self._collectors for metric in collector.collect()
         ]
+
+
+def _redactor(config: Config) -> Redactor | None:
+    """Return what hides names in labels, None where nothing is hidden."""
+    policy = config.metrics.redact
+    if policy.jobs == policy.peers == "keep":
+        return None
+    key = load_key(policy.key_file, config, "metrics.redact.key_file")
+    return make_redactor(policy, key)
 
 
 def _choose(accept: str) -> tuple[Encoder, str]:
@@ -231,7 +253,7 @@ def _choose(accept: str) -> tuple[Encoder, str]:
 
 
 def _metric(family: Family[Any], samples: Sequence[Sample]) -> Metric:
-    name = f"fabricmon_{family.name}"
+    name = f"{family.prefix}_{family.name}"
     metric = Metric(name, family.help, family.kind.value)
     for sample in samples:
         values = map(label, sample.labels)

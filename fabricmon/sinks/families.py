@@ -10,11 +10,15 @@ from typing import Any, Generic, TypeVar
 from fabricmon.sinks import (
     burst_measures,
     collective_measures,
+    delivery_measures,
     fact_measures,
+    finding_measures,
     host_measures,
     job_measures,
     measures,
+    node_measures,
     port_measures,
+    sight_measures,
 )
 from fabricmon.sinks.measures import Sample, Scene
 from fabricmon.sinks.port_measures import Hardware
@@ -32,24 +36,26 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Family(Generic[_Subject]):
-    """One metric: its name after ``fabricmon_``, without ``_total``, its samples."""
+    """One metric: its name after the prefix, without ``_total``, its samples."""
 
     name: str
     help: str
     labels: tuple[str, ...]
     samples: Callable[[_Subject], Iterable[Sample]]
     kind: MetricKind = MetricKind.GAUGE
+    prefix: str = "fabricmon"
 
     @property
     def metric(self) -> str:
         """Full name of the metric."""
         suffix = "_total" if self.kind is MetricKind.COUNTER else ""
-        return f"fabricmon_{self.name}{suffix}"
+        return f"{self.prefix}_{self.name}{suffix}"
 
 
 _COUNTER = MetricKind.COUNTER
 _SOURCE = ("source",)
 _FINDING = ("kind", "severity", "role", "action", "device", "port")
+_SINK = ("sink",)
 _END = ("device", "end")
 _COLLECTIVE = ("comm", "rank", "collective", "size")
 PORT = ("device", "port")
@@ -68,6 +74,17 @@ NODE_FAMILIES: tuple[Family[Scene], ...] = (
            measures.withheld),
     Family("firmware_reads", "Reads that reached the firmware of a device", (),
            measures.one(lambda s: s.firmware_reads), _COUNTER),
+    Family("node_info", "Where the node stands, always 1; absent where nobody says",
+           ("rack", "nvlink_domain", "topology_cluster"), node_measures.place),
+    Family("node_address_info",
+           "An address by which other nodes may name this one, always 1",
+           ("address",), node_measures.addresses),
+    Family("clock_error_seconds",
+           "How far the wall clock may be off; absent where nobody knows",
+           (), node_measures.clock_error),
+    Family("clock_synchronized",
+           "1 if something keeps the wall clock; absent where it cannot be asked",
+           (), node_measures.clock_synchronized),
     Family("node_verdict", "0 healthy, 1 unknown, 2 degraded, 3 down", (),
            measures.one(lambda s: s.verdict.value)),
     Family("finding_open", "Open findings; those of shadow kinds are elsewhere",
@@ -76,6 +93,11 @@ NODE_FAMILIES: tuple[Family[Scene], ...] = (
            _FINDING, measures.findings(shadow=True)),
     Family("finding_actionable", "Open findings that advise to act; absent is none",
            ("action",), measures.actionable),
+    Family("finding_onset_timestamp_seconds",
+           "When the oldest open finding of a kind and place began",
+           ("kind", *PORT), finding_measures.onsets),
+    Family("rail_finding_open", "Open findings about a rail of a job as a whole",
+           ("kind", "severity", "role", "rail", "job"), finding_measures.rails),
     Family("detector_blind", "A kind of finding that cannot be judged on this node",
            ("kind", "reason"), measures.blind),
     Family("source_success", "1 if the last poll of each unit succeeded",
@@ -91,12 +113,32 @@ NODE_FAMILIES: tuple[Family[Scene], ...] = (
            measures.errors, _COUNTER),
     Family("unreadable", "Devices, folders and tools that cannot be read at all",
            (*PORT, "errno"), measures.unreadable),
+    Family("functions_out_of_sight",
+           "RoCE ports whose network device lies in another network namespace: no "
+           "driver statistics, no link events; absent is none",
+           ("function",), sight_measures.functions_out_of_sight),
     Family("device_quarantined", "A device's files that are read rarely: they all fail",
            ("device", "source", "reason"), measures.quarantined),
     Family("maintenance", "Places that are being worked on; without a device, the node",
            PORT, measures.maintenance),
     Family("state_saved", "1 if what must survive a restart is saved",
            (), measures.one(lambda s: int(s.unsaved is None and not s.awaits_save))),
+    Family("sink_connected", "1 while the server of a sink answers; absent: it is off",
+           _SINK, delivery_measures.each(lambda d: int(d.connected))),
+    Family("sink_connects", "Times that a sink reached its server",
+           _SINK, delivery_measures.each(lambda d: d.connects), _COUNTER),
+    Family("sink_delivered", "Messages that the server of a sink acknowledged",
+           _SINK, delivery_measures.each(lambda d: d.delivered), _COUNTER),
+    Family("sink_waiting_findings", "Findings that are kept until the server is back",
+           _SINK, delivery_measures.each(lambda d: d.waiting)),
+    Family("sink_dropped_findings",
+           "Findings that were dropped, the oldest first, because too many waited",
+           _SINK, delivery_measures.each(lambda d: d.dropped), _COUNTER),
+    Family("sink_failures", "Connections and messages of a sink that failed",
+           _SINK, delivery_measures.each(lambda d: d.failures), _COUNTER),
+    Family("sink_success_age_seconds",
+           "Time since the server of a sink last acknowledged something",
+           _SINK, delivery_measures.success_age),
     Family("infiniband_class_readable", "1 if the folder of RDMA devices can be read",
            (), measures.one(lambda s: int(s.class_error is None))),
     Family("port_busy_ratio",
@@ -128,6 +170,9 @@ NODE_FAMILIES: tuple[Family[Scene], ...] = (
            (*_COLLECTIVE, "peer"), collective_measures.transfers(lambda r: r.seconds)),
     Family("job_info", "A job on this node and the rails it uses, always 1",
            ("job", "rails"), job_measures.job_info),
+    Family("port_job_info",
+           "A job that uses a port, always 1; one of unknown rails has all compute ports",
+           (*PORT, "job"), job_measures.port_jobs),
     Family("job_nodes", "Nodes of a job, as its log says", ("job",),
            job_measures.job_nodes),
     Family("job_transport_info",

@@ -16,22 +16,26 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from queue import Empty, SimpleQueue
+from types import MappingProxyType
 
 from prometheus_client import Metric
 
 from fabricmon.config_rules import split_address
 from fabricmon.errors import HostError
 from fabricmon.sinks.http_message import (
+    END_OF_HEAD,
     MOST_OCTETS,
     Header,
+    Incoming,
     Request,
     Response,
     parse,
     plain,
     reply,
+    split,
 )
 
 STOP_SECONDS = 0.5
@@ -42,8 +46,8 @@ SPARE_SECONDS = 60.0
 
 _PAUSE_SECONDS = 0.1  # before the next try when no connection can be accepted
 _SHORTEST_SECONDS = 1e-6  # a time-out of 0 would mean something else
+_CHUNK_OCTETS = 65536
 _METHODS = ("GET", "HEAD")
-_END_OF_HEAD = (b"\r\n\r\n", b"\n\n")
 
 
 Route = Callable[[Request], Response]
@@ -55,13 +59,15 @@ class Limits:
 
     connections: int = 32
     timeout_seconds: float = 2.0
+    body_octets: int = 0
+    """Longest body of a POST."""
 
 
 class Listener:
     """Serves routes on one address.
 
-    ``name`` tells listeners apart in their metrics. ``routes`` are by exact path;
-    only GET and HEAD exist. With ``tls`` every connection is encrypted.
+    ``name`` tells listeners apart in their metrics. ``routes`` are by exact path, for
+    GET and HEAD; ``posts`` those for POST. With ``tls`` every connection is encrypted.
     """
 
     def __init__(
@@ -71,6 +77,8 @@ class Listener:
         routes: Mapping[str, Route],
         limits: Limits = Limits(),
         tls: ssl.SSLContext | None = None,
+        *,
+        posts: Mapping[str, Route] = MappingProxyType({}),
     ) -> None:
         """Take an address such as ``127.0.0.1:9879`` or ``[::1]:0``.
 
@@ -79,6 +87,7 @@ class Listener:
         self._name = name
         self._host, self._port = split_address(address, f"listen.{name}")
         self._routes = routes
+        self._posts = posts
         self._limits = limits
         self._tls = tls
         self._slots = threading.BoundedSemaphore(limits.connections)
@@ -228,8 +237,9 @@ class Listener:
             with contextlib.closing(self._secured(connection)) as secured:
                 head = self._await_head(secured)
                 if head:
+                    answer = self._answer(head, secured)
                     secured.settimeout(self._limits.timeout_seconds)
-                    secured.sendall(self._answer(head))
+                    secured.sendall(answer)
                     _take_leave(secured)
         except Exception:  # noqa: BLE001 - a client must not end what serves the others
             self._count_failure()
@@ -256,22 +266,46 @@ class Listener:
             connection, server_side=True, do_handshake_on_connect=False
         )
 
-    def _answer(self, head: bytes) -> bytes:
+    def _answer(self, received: bytes, connection: socket.socket) -> bytes:
+        head, begun = split(received)
         if len(head) > MOST_OCTETS:
             return reply(plain(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE))
         incoming = parse(head)
         if incoming.request is None:
             return reply(plain(incoming.failure))
+        if incoming.method == "POST" and incoming.request.path in self._posts:
+            return reply(self._take(incoming, incoming.request, begun, connection))
         response = self._route(incoming.method, incoming.request)
         return reply(response, body=incoming.method != "HEAD")
 
+    def _take(
+        self,
+        incoming: Incoming,
+        request: Request,
+        begun: bytes,
+        connection: socket.socket,
+    ) -> Response:
+        """Read the body of a POST, if it says how long it is and is not too long."""
+        length = incoming.length
+        if length is None:
+            return plain(HTTPStatus.LENGTH_REQUIRED)
+        if length > self._limits.body_octets:
+            return plain(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        body = _read_body(connection, begun, length, self._limits.timeout_seconds)
+        return self._call(self._posts[request.path], replace(request, body=body))
+
     def _route(self, method: str, request: Request) -> Response:
         route = self._routes.get(request.path)
+        if route is None and request.path in self._posts:
+            return plain(HTTPStatus.METHOD_NOT_ALLOWED, Header("Allow", "POST"))
         if route is None:
             return plain(HTTPStatus.NOT_FOUND)
         if method not in _METHODS:
             allow = Header("Allow", ", ".join(_METHODS))
             return plain(HTTPStatus.METHOD_NOT_ALLOWED, allow)
+        return self._call(route, request)
+
+    def _call(self, route: Route, request: Request) -> Response:
         try:
             return route(request)
         except Exception:  # noqa: BLE001 - one page that fails must not end the others
@@ -290,7 +324,7 @@ def _read_head(connection: socket.socket, seconds: float) -> bytes:
     """
     end = time.monotonic() + seconds
     head = b""
-    while len(head) <= MOST_OCTETS and not any(mark in head for mark in _END_OF_HEAD):
+    while len(head) <= MOST_OCTETS and not any(mark in head for mark in END_OF_HEAD):
         connection.settimeout(max(end - time.monotonic(), _SHORTEST_SECONDS))
         received = connection.recv(MOST_OCTETS)
         if not received and head:
@@ -300,6 +334,22 @@ def _read_head(connection: socket.socket, seconds: float) -> bytes:
             return head
         head += received
     return head
+
+
+def _read_body(
+    connection: socket.socket, begun: bytes, length: int, seconds: float
+) -> bytes:
+    """Read up to a length; raises OSError when that does not come in time."""
+    end = time.monotonic() + seconds
+    body = bytearray(begun[:length])
+    while len(body) < length:
+        connection.settimeout(max(end - time.monotonic(), _SHORTEST_SECONDS))
+        received = connection.recv(min(_CHUNK_OCTETS, length - len(body)))
+        if not received:
+            message = "the client ended before its body did"
+            raise ConnectionError(message)
+        body += received
+    return bytes(body)
 
 
 def _take_leave(connection: socket.socket) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -14,6 +14,11 @@ from urllib.parse import urlsplit
 MOST_OCTETS = 8192
 """Length of a request with its headers; Prometheus sends some 300 octets."""
 
+
+END_OF_HEAD = (b"\r\n\r\n", b"\n\n")
+"""What the head of a request ends with."""
+
+_MOST_DIGITS = 18  # of a length; no body has that many octets
 
 KNOWN_REQUESTS = 16
 """Requests that are remembered: a scraper sends the same one each time."""
@@ -38,13 +43,18 @@ SECURITY = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a route is told; header fields that were not sent are empty."""
+    """What a route is told; header fields that were not sent are empty.
+
+    ``body`` is what came with a POST, empty otherwise.
+    """
 
     path: str
     query: str
     accept: str
     accept_encoding: str
     host: str
+    authorization: str = field(default="", repr=False)
+    body: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,8 @@ class Incoming:
     method: str
     request: Request | None = None
     failure: HTTPStatus = HTTPStatus.BAD_REQUEST
+    length: int | None = None
+    """Octets of its body as it announces them; None where it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,13 @@ def reply(response: Response, *, body: bool = True) -> bytes:
     return head + response.body if body else head
 
 
+def split(received: bytes) -> tuple[bytes, bytes]:
+    """Part the head of a request, its empty line included, from what follows."""
+    ends = [at + len(mark) for mark in END_OF_HEAD if (at := received.find(mark)) >= 0]
+    end = min(ends, default=len(received))
+    return received[:end], received[end:]
+
+
 @lru_cache(KNOWN_REQUESTS)
 def parse(head: bytes) -> Incoming:
     """Read a request line with its headers."""
@@ -96,7 +115,7 @@ def parse(head: bytes) -> Incoming:
     if parsed.errors:
         return Incoming(parsed.command, failure=parsed.errors[0])
     try:
-        return Incoming(parsed.command, parsed.request())
+        return Incoming(parsed.command, parsed.request(), length=parsed.length())
     except ValueError:
         return Incoming(parsed.command)
 
@@ -127,7 +146,21 @@ class _Parsed(BaseHTTPRequestHandler):
             accept=self._field("Accept"),
             accept_encoding=self._field("Accept-Encoding"),
             host=self._field("Host"),
+            authorization=self._field("Authorization"),
         )
+
+    def length(self) -> int | None:
+        """Return how long the body is; None where that is not said, or not plainly."""
+        told = self.headers.get_all("Content-Length", [])
+        if len(told) != 1 or self.headers.get("Transfer-Encoding") is not None:
+            return None
+        digits = told[0].strip()
+        is_number = digits.isascii() and digits.isdecimal()
+        return int(digits) if is_number and len(digits) <= _MOST_DIGITS else None
+
+    def handle_expect_100(self) -> bool:
+        """Promise nothing: a client that waits for that sends its body soon anyway."""
+        return True
 
     def _field(self, name: str) -> str:
         """Return a header field on one line, also if it came folded."""

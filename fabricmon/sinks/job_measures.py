@@ -7,9 +7,10 @@ logs has no series for them. Labels are bounded: what finds no room is ``other``
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from fabricmon.model import JobUse, LogCounts
+from fabricmon.job_hearsay import ports_of
+from fabricmon.model import JobUse, LogCounts, PortInfo, Role
 from fabricmon.sinks.measures import Sample, Samples, Scene
 
 MOST_JOBS = 32
@@ -20,6 +21,8 @@ MOST_KINDS = 32
 
 OTHER = "other"
 
+_MAY_COMPUTE = frozenset({Role.COMPUTE, Role.UNKNOWN})
+
 
 def job_info(scene: Scene) -> Iterator[Sample]:
     """The jobs on the node, always 1; without known rails that label is empty."""
@@ -28,6 +31,29 @@ def job_info(scene: Scene) -> Iterator[Sample]:
         yield Sample((use.job, _rails(use)), 1)
     if len(jobs) > MOST_JOBS:
         yield Sample((OTHER, ""), 1)
+
+
+def port_jobs(scene: Scene) -> Iterable[Sample]:
+    """Each job on each port that it uses, always 1; ports of virtual ones are left out.
+
+    Where the rails of a job are not known it may be on any port for computing.
+    """
+    jobs = scene.snapshot.job.jobs
+    ports = [each.info for each in scene.snapshot.ports if not each.info.is_vf]
+    found: dict[tuple[object, ...], None] = {}
+    for order, use in enumerate(jobs):
+        name = use.job if order < _room(len(jobs)) else OTHER
+        for port in _ports(use, ports):
+            found[port.id.device, port.id.port, name] = None
+    return (Sample(place, 1) for place in found)
+
+
+def _ports(use: JobUse, ports: Sequence[PortInfo]) -> Sequence[PortInfo]:
+    named = ports_of(use, ports)
+    rails = [port for port in ports if port.rail is not None and port.rail in use.rails]
+    if named or rails:
+        return tuple(dict.fromkeys((*named, *rails)))
+    return [port for port in ports if port.role in _MAY_COMPUTE]
 
 
 def job_nodes(scene: Scene) -> Iterator[Sample]:

@@ -122,6 +122,14 @@ def device_info(hardware: Hardware) -> Iterator[Sample]:
             yield Sample(_texts(identity), 1)
 
 
+def node_exporter_info(hardware: Hardware) -> Iterator[Sample]:
+    """Identity of the same devices in the labels that node_exporter gives them."""
+    shown = {port.info.id.device for port in hardware.ports}
+    for hca in hardware.hcas:
+        if hca.name in shown or not hca.is_vf:
+            yield Sample(_texts((hca.name, hca.board_id, hca.firmware, hca.hca_type)), 1)
+
+
 def _texts(values: tuple[object, ...]) -> tuple[object, ...]:
     return tuple("" if value is None else value for value in values)
 

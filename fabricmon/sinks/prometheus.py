@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from prometheus_client.exposition import gzip_accepted
 
 from fabricmon.config import Config
+from fabricmon.errors import HostError
 from fabricmon.model import Incident, Snapshot
 from fabricmon.runtime.heartbeat import Heartbeat
 from fabricmon.sinks.exposition import Exposition
@@ -38,19 +39,23 @@ class PrometheusSink:
             )
         self._heartbeat = heartbeat
         self._healthy_seconds = listen.healthy_seconds
-        routes = {
-            "/metrics": self.metrics,
-            "/healthz": self.health,
-            "/readyz": self.readiness,
-        }
+        probes = {"/healthz": self.health, "/readyz": self.readiness}
+        routes = {"/metrics": self.metrics, **probes}
         limits = Limits(listen.connections, listen.timeout_seconds)
         self.listener = Listener("metrics", address, routes, limits, tls)
-        collectors = (OwnProcess(), self.listener)
-        self._exposition = Exposition(config, collectors)
+        self.listeners = [self.listener]
+        if listen.health is not None:
+            self.listeners.append(Listener("health", listen.health, probes, limits))
+        self._exposition = Exposition(config, (OwnProcess(), self.listener))
 
     def open(self) -> None:
-        """Listen; raises `HostError` if the address cannot be had."""
-        self.listener.open()
+        """Listen; raises `HostError` if an address cannot be had."""
+        try:
+            for listener in self.listeners:
+                listener.open()
+        except HostError:
+            self.close()
+            raise
 
     def publish(self, snapshot: Snapshot, changes: tuple[Incident, ...]) -> None:
         """Serve this snapshot from now on."""
@@ -59,7 +64,8 @@ class PrometheusSink:
 
     def close(self) -> None:
         """Stop listening."""
-        self.listener.close()
+        for listener in self.listeners:
+            listener.close()
 
     def metrics(self, request: Request) -> Response:
         """Answer /metrics, in the format that the client prefers."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from fabricmon.model import Incident, Snapshot
+from fabricmon.config import Config
+from fabricmon.model import Delivery, Incident, Snapshot
 
 
 class Sink(Protocol):
@@ -20,3 +21,15 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Stop, within a second."""
+
+
+@runtime_checkable
+class Sender(Sink, Protocol):
+    """A sink that sends to a server, which may be away, and can be told anew where."""
+
+    @property
+    def delivery(self) -> Delivery | None:
+        """How it fares; None while it is off. Cheap, from any thread."""
+
+    def reload(self, config: Config) -> None:
+        """Take a new configuration, which may also turn it on or off; never raises."""

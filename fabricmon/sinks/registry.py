@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fabricmon.config import Config
 from fabricmon.runtime.heartbeat import Heartbeat
-from fabricmon.sinks import log, page, prometheus
+from fabricmon.sinks import kubernetes, log, mqtt, page, prometheus, textfile
 from fabricmon.sinks.protocol import Sink
 
 if TYPE_CHECKING:
@@ -18,4 +18,11 @@ if TYPE_CHECKING:
 
 Make = Callable[[Config, Heartbeat, "FilteringBoundLogger"], Sink | None]
 
-SINKS: tuple[Make, ...] = (log.make, prometheus.make, page.make)
+SINKS: tuple[Make, ...] = (
+    log.make,
+    prometheus.make,
+    page.make,
+    textfile.make,
+    kubernetes.make,
+    mqtt.make,
+)

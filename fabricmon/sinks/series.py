@@ -17,6 +17,7 @@ from prometheus_client import Metric
 from fabricmon.catalogue import ROWS, CounterKind, CounterSpec, Directory, Export
 from fabricmon.model import PortId, PortSnapshot, Reading
 from fabricmon.parse.words import LinkLayer
+from fabricmon.sinks.node_exporter_names import Alias, alias_of
 from fabricmon.sinks.template import label, number
 
 _RANK = {spec: rank for rank, spec in enumerate(ROWS)}
@@ -24,13 +25,15 @@ _HIDING_LAYER = {
     Export.INFINIBAND: LinkLayer.ETHERNET,
     Export.ETHERNET: LinkLayer.INFINIBAND,
 }
+_LIMITED = frozenset({Export.COUNTED, Export.SPARE})
 _Values = tuple[int | None, ...]
 
 
 class Shown:
     """Series that appeared because they counted, and stay; a port has room for few.
 
-    ``limit`` is the room of a port for counters of the kind `Export.COUNTED`.
+    ``limit`` is the room of a port for counters of the kind `Export.COUNTED`; those of
+    the kind `Export.SPARE` have what these leave.
     """
 
     def __init__(self, limit: int) -> None:
@@ -39,6 +42,7 @@ class Shown:
         self._shown: dict[PortId, set[CounterSpec]] = {}
         self._refused: dict[PortId, set[CounterSpec]] = {}
         self._room: dict[PortId, int] = {}
+        self._has_moved = False
 
     @property
     def withheld(self) -> int:
@@ -69,59 +73,108 @@ class Shown:
             return True
         if not value:
             return None
-        if spec.export is Export.COUNTED:
-            room = self._room.get(port, self._limit)
-            if room == 0:
-                self._refused.setdefault(port, set()).add(spec)
-                return False
-            self._room[port] = room - 1
+        if spec.export in _LIMITED and not self._has_room(port, spec, mine):
+            self._refused.setdefault(port, set()).add(spec)
+            return False
         mine.add(spec)
+        return True
+
+    def was_rearranged(self) -> bool:
+        """Tell whether a series lost its room since this was asked last."""
+        moved, self._has_moved = self._has_moved, False
+        return moved
+
+    def _has_room(self, port: PortId, spec: CounterSpec, mine: set[CounterSpec]) -> bool:
+        """Take the room for a series, from one of less worth where there is no other."""
+        room = self._room.get(port, self._limit)
+        if room > 0:
+            self._room[port] = room - 1
+            return True
+        if spec.export is Export.SPARE or spec in self._refused.get(port, ()):
+            return False
+        spare = [each for each in mine if each.export is Export.SPARE]
+        if not spare:
+            return False
+        least = max(spare, key=_rank)
+        mine.remove(least)
+        self._refused.setdefault(port, set()).add(least)
+        self._has_moved = True
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """One series: its counter, its port, and the place of its value."""
+    """One series: its counter, its port, and the place of its value.
+
+    With an ``alias`` it is the same counter under the name that node_exporter has.
+    """
 
     port: PortId
     spec: CounterSpec
     index: int
+    alias: Alias | None = None
+
+    @property
+    def metric(self) -> str:
+        """Full name of the metric."""
+        return self.alias.metric if self.alias else self.spec.metric
+
+    @property
+    def factor(self) -> float:
+        """What turns the file's number into that of the series."""
+        return self.alias.factor if self.alias else self.spec.factor
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the number is written without a fraction: node_exporter cuts it."""
+        return self.alias is not None or self.spec.factor >= 1
 
 
 class CounterSeries:
     """The counters that are exported of certain ports, found once."""
 
-    def __init__(self, ports: Sequence[PortSnapshot], shown: Shown) -> None:
-        """Find the series of these ports; ``shown`` remembers those that appeared."""
+    def __init__(
+        self, ports: Sequence[PortSnapshot], shown: Shown, *, aliases: bool = False
+    ) -> None:
+        """Find the series of these ports; ``shown`` remembers those that appeared.
+
+        With ``aliases`` each has its twin by node_exporter's name, if it has one.
+        """
         readings = readings_of(ports)
         shown.keep_only({reading.port for reading in readings})
         self._key = _key(readings)
         self._watched: list[int] = []
-        places = sorted(
-            self._find(ports, readings, shown), key=lambda place: _rank(place.spec)
-        )
+        found = [*self._find(ports, readings, shown)]
+        if shown.was_rearranged():
+            self._watched.clear()
+            found = [*self._find(ports, readings, shown)]
+        if aliases:
+            found += _aliases(readings)
+        places = sorted(found, key=lambda place: _rank(place.spec))
         self._metrics = _grouped(places)
         ordered = [place for group in self._metrics.values() for place in group]
         self._pick = _picker([place.index for place in ordered])
         self._watch = _picker(self._watched)
         self._scales = [
-            (order, place.spec.factor)
+            (order, place.factor, place.is_whole)
             for order, place in enumerate(ordered)
-            if place.spec.factor != 1
+            if place.factor != 1
         ]
-        self.places = ["%d" if p.spec.factor >= 1 else "%s" for p in ordered]
+        self.places = ["%d" if place.is_whole else "%s" for place in ordered]
 
     def metrics(self, readings: Sequence[Reading]) -> list[Metric]:
         """Return the metrics for prometheus_client, in the order of `values`."""
         flat = _flat(readings)
         found = []
         for places in self._metrics.values():
-            spec = places[0].spec
-            name = spec.metric.removesuffix("_total")
-            metric = Metric(name, spec.help, spec.kind.value)
+            first = places[0]
+            spec, alias, name = first.spec, first.alias, first.metric
+            kind = alias.kind if alias else spec.kind.value
+            metric = Metric(name.removesuffix("_total"), spec.help, kind)
             for place in places:
-                value = _scaled(flat[place.index] or 0, place.spec.factor)
-                metric.add_sample(spec.metric, _labels(place), value)
+                value = _scaled(flat[place.index] or 0, place.factor)
+                whole = int(value) if place.is_whole else value
+                metric.add_sample(name, _labels(place), whole)
             found.append(metric)
         return found
 
@@ -133,12 +186,12 @@ class CounterSeries:
         if any(self._watch(flat)):
             return None
         picked: list[Any] = list(self._pick(flat))
-        for order, factor in self._scales:
+        for order, factor, is_whole in self._scales:
             value = picked[order]
             if value is None:
                 return None
             scaled = _scaled(value, factor)
-            picked[order] = scaled if factor >= 1 else number(scaled)
+            picked[order] = scaled if is_whole else number(scaled)
         return picked
 
     def _find(
@@ -159,6 +212,22 @@ class CounterSeries:
                     seen.add(series)
                     yield _Place(reading.port, spec, start + offset)
             start += len(reading.specs)
+
+
+def _aliases(readings: Sequence[Reading]) -> Iterable[_Place]:
+    """Go through all that node_exporter exports: it spares nothing at zero."""
+    seen: set[tuple[PortId, str]] = set()
+    start = 0
+    for reading in readings:
+        for offset, spec in enumerate(reading.specs):
+            alias = alias_of(spec)
+            if alias is None or reading.values[offset] is None:
+                continue
+            series = (reading.port, alias.metric)
+            if series not in seen:
+                seen.add(series)
+                yield _Place(reading.port, spec, start + offset, alias)
+        start += len(reading.specs)
 
 
 def readings_of(ports: Sequence[PortSnapshot]) -> list[Reading]:
@@ -206,7 +275,7 @@ def _by_rank(specs: Sequence[CounterSpec]) -> list[int]:
 def _grouped(places: Iterable[_Place]) -> dict[str, list[_Place]]:
     found: dict[str, list[_Place]] = {}
     for place in places:
-        found.setdefault(place.spec.metric, []).append(place)
+        found.setdefault(place.metric, []).append(place)
     return found
 
 
@@ -215,6 +284,6 @@ def _labels(place: _Place) -> dict[str, str]:
     labels = {"device": label(place.port.device)}
     if spec.directory is not Directory.PCI:
         labels["port"] = str(place.port.port or "")
-    if spec.label:
+    if spec.label and place.alias is None:
         labels[spec.label] = label(spec.label_value)
     return labels

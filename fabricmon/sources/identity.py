@@ -84,6 +84,7 @@ def _describe(
             host=host,
             driver=function.driver,
             generic_limit=config.devices.generic_counters,
+            takes_lifespan=config.metrics.node_exporter_names,
             absent=attributes.absent,
             device=name,
             is_software=function.pci_path is None,

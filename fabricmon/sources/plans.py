@@ -1,8 +1,8 @@
 """What is read of a device, in bursts: the files that exist, with their meaning.
 
 The files are taken from the folders and looked up in the catalogue; what it does not
-know is read all the same, up to a limit. A setting (``lifespan``) is never read, nor
-is ``clear_counters``, whose write clears.
+know is read all the same, up to a limit. A setting (``lifespan``) is not read, but for
+who exports it by node_exporter's name; ``clear_counters``, whose write clears, never.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from fabricmon.sources.paths import device_folder, net_folder, port_folder
 
 AER_PREFIX = "aer_dev_"
 
+_LIFESPAN = "lifespan"
+
 _SINGLE = frozenset({Directory.COUNTERS, Directory.COUNTERS_EXT})
 """Folders in which each file costs a firmware command of its own."""
 
@@ -50,6 +52,7 @@ class Planner:
 
     ``failures`` are the folders of counters that exist and cannot be listed. Files of
     a device of software (rxe, siw) cost no firmware commands: it has none.
+    ``takes_lifespan`` reads how long the kernel keeps ``hw_counters``, from memory.
     """
 
     host: Host
@@ -58,6 +61,7 @@ class Planner:
     absent: list[Absence]
     device: str = ""
     is_software: bool = False
+    takes_lifespan: bool = False
     failures: list[ReadFailure] = field(default_factory=list)
 
     def of_port(self, port: PortId) -> Iterator[GroupedPlan]:
@@ -143,9 +147,13 @@ class Planner:
             spec = catalogue.lookup(directory, file, self.driver)
             if spec is None and takes_unknown and limit.take():
                 spec = catalogue.generic(directory, file)
-            if spec is not None and spec.kind is not CounterKind.KNOB:
+            if spec is not None and self._is_read(spec):
                 rows.append(_Row(spec, f"{folder}/{file}"))
         return rows
+
+    def _is_read(self, spec: CounterSpec) -> bool:
+        wanted = self.takes_lifespan and spec.file == _LIFESPAN
+        return spec.kind is not CounterKind.KNOB or wanted
 
 
 def _bytes(rows: list[_Row]) -> list[_Row]:

@@ -22,6 +22,9 @@ from fabricmon.stories.nature import (
     tier,
 )
 
+MAX_JOBS = 16
+"""Jobs named of one event."""
+
 MAX_PROCESSES = 256
 """Processes told apart within one group; a node has fewer."""
 
@@ -70,12 +73,15 @@ class Group:
     phase: Phase = Phase.UNKNOWN
     tier: Tier = Tier.NONE
     loud: bool = False
+    jobs: dict[str, None] = field(default_factory=dict)
 
     def take(self, event: LogEvent, when: float | None) -> None:
         """Count a repeat; the earliest of them stands for all."""
         self.count += event.count
         if len(self.processes) < MAX_PROCESSES:
             self.processes.add(event.pid if event.pid is not None else event.rank)
+        if event.job is not None and len(self.jobs) < MAX_JOBS:
+            self.jobs.setdefault(event.job)
         if when is None:
             return
         if self.first is None or when < self.first:

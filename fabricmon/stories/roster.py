@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from fabricmon.parse.address import plain_peer
 from fabricmon.parse.log_event import LogEvent
 from fabricmon.parse.text import fold
 from fabricmon.stories.fold import Group
@@ -346,8 +347,7 @@ class Roster:
 
 def plain_address(text: str) -> str:
     """Return an address or host name without port, zone and mapping to IPv6."""
-    address = text.strip().lower().partition("<")[0].partition("%")[0]
-    return address.strip("[]").removeprefix("::ffff:")
+    return plain_peer(text).lower()
 
 
 def _is_local(address: str) -> bool:

@@ -13,7 +13,7 @@ from fabricmon.config import Logs
 from fabricmon.parse.log_event import LogEvent
 from fabricmon.stories.budget import RetryBudget
 from fabricmon.stories.causes import Causes
-from fabricmon.stories.fold import Fold, Group, gap, trimmed
+from fabricmon.stories.fold import MAX_JOBS, Fold, Group, gap, trimmed
 from fabricmon.stories.job import JobStory, budget_of, job_stories
 from fabricmon.stories.learn import learn, phase_of
 from fabricmon.stories.nature import (
@@ -81,6 +81,8 @@ class Trouble:
     members: frozenset[object] = frozenset()
     """The processes, by pid or rank."""
     heard: float | None = None
+    jobs: tuple[str, ...] = ()
+    """The jobs that suffered it, as far as they are named: they may share an HCA."""
 
 
 @dataclass(slots=True)
@@ -92,6 +94,7 @@ class _Tale:
     consequences: int = 0
     processes: set[object] = field(default_factory=set)
     peers: dict[str, None] = field(default_factory=dict)
+    jobs: dict[str, None] = field(default_factory=dict)
     last: float | None = None
     heard: float | None = None
 
@@ -103,6 +106,9 @@ class _Tale:
         self.processes |= group.processes
         if group.event.peer is not None and len(self.peers) < MAX_PEERS:
             self.peers.setdefault(group.event.peer)
+        for job in group.jobs:
+            if len(self.jobs) < MAX_JOBS:
+                self.jobs.setdefault(job)
         if group.last is not None and (self.last is None or group.last > self.last):
             self.last = group.last
         self._hear(group.last)
@@ -295,6 +301,7 @@ class Story:
             self._devices(process, event) if len(tale.processes) <= 1 else (),
             frozenset(tale.processes),
             tale.heard,
+            tuple(tale.jobs),
         )
 
     def _resolved(self, event: LogEvent, process: Process) -> LogEvent:
@@ -354,7 +361,12 @@ def _tale_key(chief: Group) -> object:
 
 
 def _copy(tale: _Tale) -> _Tale:
-    return replace(tale, processes=set(tale.processes), peers=dict(tale.peers))
+    return replace(
+        tale,
+        processes=set(tale.processes),
+        peers=dict(tale.peers),
+        jobs=dict(tale.jobs),
+    )
 
 
 def _before(group: Group, other: Group) -> bool:

@@ -69,3 +69,24 @@ def test_just_started() -> None:
     for port in waiting:
         assert port["verdict"] in {"unknown", "degraded"}
         assert port["reasons"][0] == "INIT for 5 s"
+
+
+def test_jobs_and_their_ports() -> None:
+    """A scheduler asks by job: its ports where a log told them, else none are known."""
+    running = agent("sysfs-h100-ndr-bond")
+    drop = json.dumps([{"job": "4711"}])
+    running.host.put("/run/fabricmon/jobs/4711.json", drop)
+    running.run(15)
+    content = from_pipeline(running.pipeline).content
+    assert content["jobs"] == [{"job": "4711", "ports": []}]
+
+
+def test_ports_that_a_drop_file_s_settings_choose() -> None:
+    """A prolog may know which devices the job was given."""
+    running = agent("sysfs-h100-ndr-bond")
+    settings = {"NCCL_IB_HCA": "=mlx5_0,mlx5_4"}
+    drop = json.dumps([{"job": "4711", "settings": settings}])
+    running.host.put("/run/fabricmon/jobs/4711.json", drop)
+    running.run(15)
+    (job,) = from_pipeline(running.pipeline).content["jobs"]
+    assert job["ports"] == ["mlx5_0/1", "mlx5_4/1"]

@@ -65,6 +65,21 @@ class TestInterface:
         node.run(120)
         assert node.kinds == ["port_not_active"]
 
+    def test_comes_back_after_its_port(self) -> None:
+        """Of a long outage nothing is left when the port is ACTIVE first."""
+        node = Interfaces()
+        node.link(PortState.DOWN, where=pid(6))
+        node.states[6] = "down"
+        node.run(600)
+        node.link(PortState.ACTIVE, where=pid(6))
+        node.run(20)
+        node.states[6] = "up"
+        node.run(20)
+        assert "config_mismatch" not in node.opened
+        node.states[6] = "down"
+        node.run(60)
+        assert "config_mismatch" in node.opened
+
     def test_ethernet_falls_as_one(self) -> None:
         """On RoCE port and interface are the same link."""
         infos = tuple(

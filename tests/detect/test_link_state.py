@@ -246,6 +246,35 @@ class TestSwitchedOff:
         assert "no fault" in finding.summary
         assert len(made.changes) == 1
 
+    @pytest.mark.parametrize("restarts", [False, True])
+    def test_switched_on_again_it_may_train(self, *, restarts: bool) -> None:
+        """After weeks off it is not lost at once; a minute later it is."""
+        made = node()
+        made.down(3, PhysState.DISABLED)
+        made.run(600)
+        made.link(PortState.DOWN, PhysState.POLLING, where=made.rail(3))
+        made.run(30)
+        if restarts:
+            made.restart()
+        made.run(15)
+        finding = made.open_of("port_down").finding
+        assert (finding.severity, finding.action) == (Severity.INFO, Action.NONE)
+        made.run(45)
+        assert made.open_of("port_down").finding.action is Action.DRAIN_NOW
+
+    def test_switched_on_again_and_trained(self) -> None:
+        """It waits for its subnet manager, as any port does."""
+        made = node()
+        made.down(3, PhysState.DISABLED)
+        made.run(600)
+        made.link(PortState.INIT, None, where=made.rail(3))
+        made.run(10)
+        assert made.open_of("port_down").finding.severity is Severity.INFO
+        made.up(3)
+        made.run(10)
+        severities = {change.finding.severity for change in made.changes}
+        assert severities == {Severity.INFO}
+
     def test_disabled_on_ethernet_is_what_mlx5_says_of_any_lost_link(self) -> None:
         """With a readable carrier the interface is up, so the link was lost."""
         made = node(infos=ROCE)

@@ -77,11 +77,19 @@ def test_forgotten_after_its_window() -> None:
     assert seen.of(2) == frozenset()
 
 
+def test_a_port_in_init_has_no_fault_of_its_own() -> None:
+    """Its link is trained: the fabric does not configure it, as others may see too."""
+    seen = _Seen()
+    seen.node.link(PortState.INIT, where=seen.node.rail(2))
+    seen.pass_time(5)
+    assert seen.of(2) == frozenset()
+
+
 def test_a_young_boot_proves_nothing() -> None:
     """Links train: downs and bit errors of the first minutes are no faults."""
     seen = _Seen(uptime=60)
     seen.node.grow(seen.node.rail(2), symbol_error=5000, link_downed=1)
-    seen.node.link(PortState.INIT, where=seen.node.rail(2))
+    seen.node.link(PortState.DOWN, where=seen.node.rail(2))
     seen.node.boot = boot(uptime=60)
     seen.pass_time(5)
     assert seen.of(2) == frozenset()

@@ -316,6 +316,32 @@ class TestPlace:
         assert node.error.finding.subject.peer == "node-7"
 
 
+class TestJobs:
+    def test_jobs_that_share_an_adapter(self) -> None:
+        """One trouble of one adapter; the name of no job that suffers it is lost."""
+        node = Logged()
+        node.hear(event(job="a"), event(job="b", pid=101), event(job="b", pid=102))
+        finding = node.error.finding
+        assert finding.subject.job == "a"
+        assert "3 processes of 2 jobs" in finding.summary
+        assert ("jobs", "a, b") in [(e.signal, e.value) for e in finding.evidence]
+
+    def test_jobs_that_see_one_event(self) -> None:
+        """What every process of a host sees is folded before it is judged."""
+        node = Logged()
+        node.hear(
+            port_event("port error", job="a"), port_event("port error", job="b", pid=9)
+        )
+        (jobs,) = [e for e in node.error.finding.evidence if e.signal == "jobs"]
+        assert jobs.value == "a, b"
+
+    def test_one_job(self) -> None:
+        """Its name is in the subject, and nowhere else."""
+        node = Logged()
+        node.hear(event(), event(pid=101))
+        assert "jobs" not in [each.signal for each in node.error.finding.evidence]
+
+
 class TestFallback:
     def lines(self, nodes: int) -> tuple[LogEvent, ...]:
         """Return what a job on sockets logs."""
@@ -401,6 +427,17 @@ class TestPeer:
         node.hear(*[event(device=f"mlx5_{n}", pid=100 + n) for n in range(3)])
         facts = node.detectors[-1].job_facts()  # type: ignore[attr-defined]
         assert [(vote.peer, vote.votes) for vote in facts.votes] == [(PEER, 3)]
+
+    def test_addresses_of_one_node_are_one_peer(self) -> None:
+        """By its name, where that is known; who fails towards both has one vote."""
+        node = Logged()
+        other = "fd00::7"
+        node.peers = (PeerAddress(PEER, "node-7"), PeerAddress(other, "node-7"))
+        said = (f"{PEER}<4711>", "[FD00:0::7]", f"::ffff:{PEER}")
+        node.hear(*[event(peer=each, device="mlx5_1") for each in said])
+        node.hear(event(peer=PEER, device="mlx5_2"))
+        facts = node.detectors[-1].job_facts()  # type: ignore[attr-defined]
+        assert [(vote.peer, vote.votes) for vote in facts.votes] == [("node-7", 2)]
 
 
 class TestBlindness:

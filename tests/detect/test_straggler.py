@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabricmon.config import Bursts, Config
+from fabricmon.detect.host_pace import HostPace
+from fabricmon.detect.local_evidence import LocalEvidence, LocalSign, Nature
 from fabricmon.detect.rail_comparison import robust_scores
 from fabricmon.detect.rail_drift import cusum
 from fabricmon.detect.rail_history import RailHistory
@@ -17,6 +19,7 @@ from fabricmon.detect.rail_windows import RailBurst, RailWindow
 from fabricmon.detect.straggler import Stragglers
 from fabricmon.model import (
     Action,
+    Evidence,
     Finding,
     JobUse,
     LogEvent,
@@ -26,13 +29,15 @@ from fabricmon.model import (
     PciLink,
     PciStatus,
     PortId,
+    PortView,
     Role,
     Severity,
+    View,
 )
 from fabricmon.parse.words import PortState, Rate
 from tests.detect.rails import STEP, Rails, healthy, slow
 from tests.node import RAILS, pid
-from tests.views import WALL, port, status
+from tests.views import START, WALL, port, status
 
 MINUTE = 60.0
 
@@ -369,6 +374,58 @@ class TestHostPath:
         rails.play(*healthy(rate=0.9))
         rails.parts.clear()
         assert rails.play(*healthy(rate=0.45), 10) == []
+
+
+STALL = Evidence("outbound_pci_stalled_rd_events", 40, "s", "ethtool/eth0", 5, 600)
+BUS = Evidence("aer_dev_correctable", 4000, "errors", "pci/0000:1a:00.0", 100, 600)
+
+
+class _Shown(LocalEvidence):
+    """Local evidence of the rails that a test names."""
+
+    def __init__(self, rails: int, evidence: Evidence) -> None:
+        super().__init__(Config())
+        self._rails, self._evidence = rails, evidence
+
+    def of(self, port: PortView, view: View) -> tuple[LocalSign, ...]:
+        """Return that the first so many rails show it."""
+        rail = port.info.rail
+        shows = isinstance(rail, int) and rail < self._rails
+        return (LocalSign(Nature.PCIE, view.now, self._evidence),) if shows else ()
+
+    def natures(self, port: PortView, view: View) -> frozenset[Nature]:
+        """Return of what nature that is."""
+        return frozenset(sign.nature for sign in self.of(port, view))
+
+
+class TestStalls:
+    @staticmethod
+    def judged(local: LocalEvidence, pace: float = 0.8) -> Finding | None:
+        """Return what is said of a node whose rails reach this share of the line."""
+        host = HostPace(Config().stragglers)
+        for _ in range(4):
+            host.take("train", {"mlx5_0": pace, "mlx5_1": pace}, START)
+        return host.judge(Rails().view(), local)
+
+    def test_most_rails_wait_and_are_not_slow(self) -> None:
+        """So many queue pairs: information, nothing to do (F28)."""
+        found = self.judged(_Shown(5, STALL))
+        assert found is not None
+        assert (found.kind, found.severity) == ("host_path_slow", Severity.INFO)
+        assert found.action is Action.NONE
+        assert found.evidence[1] == STALL
+        assert "5 of 8 rails" in found.summary
+
+    def test_slow_ones_are_a_warning(self) -> None:
+        """Then it is what the job waits for (F23)."""
+        found = self.judged(_Shown(5, STALL), pace=0.45)
+        assert found is not None
+        assert found.severity is Severity.WARNING
+
+    @pytest.mark.parametrize("local", [_Shown(3, STALL), _Shown(8, BUS)])
+    def test_few_rails_or_the_bus_itself(self, local: LocalEvidence) -> None:
+        """One device that stalls, and errors of the bus, are told of the device."""
+        assert self.judged(local) is None
 
 
 class TestBlindness:

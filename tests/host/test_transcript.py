@@ -351,6 +351,19 @@ class TestHostSide:
         made.ask(kernel_log, kernel_log)
         made.check()
 
+    def test_clock(self, tmp_path: Path) -> None:
+        """Its error each time that it changes, also that nobody keeps it."""
+
+        def clock(host: Host) -> Any:
+            return host.clock()
+
+        made = Session(FakeNode(), tmp_path)
+        made.ask(clock)
+        for t, error in ((5, 0.25), (6, 0.25), (7, 16.0)):
+            made.change(t=t, clock_error=error)
+            made.ask(clock)
+        made.check()
+
     def test_module_and_reporters(self, tmp_path: Path) -> None:
         """What a trace has beyond files, and what of it goes."""
 

@@ -12,6 +12,8 @@ from fabricmon.model import (
     LogCounts,
     LogSeverity,
     LogTally,
+    PortSnapshot,
+    Role,
     Snapshot,
 )
 from tests.sinks import nodes
@@ -126,3 +128,56 @@ class TestJobs:
         assert len(found) == 32
         assert 'fabricmon_job_transport_info{job="99",transport="ib"}' in found
         assert 'fabricmon_job_transport_info{job="other",transport="ib"}' in found
+
+
+class TestJobsOfPorts:
+    @staticmethod
+    def found(*jobs: JobUse, ports: tuple[PortSnapshot, ...]) -> set[str]:
+        """Return device and job of each series of a node with these ports."""
+        shown = replace(nodes.node(*ports), job=JobView(jobs=jobs))
+        start = "fabricmon_port_job_info"
+        return {name for name in scrape(exposition(shown)) if name.startswith(start)}
+
+    @staticmethod
+    def port(device: str, rail: int | None, role: Role) -> PortSnapshot:
+        """Return a port that is this rail."""
+        port = nodes.port(device)
+        return replace(port, info=replace(port.info, rail=rail, role=role))
+
+    @property
+    def ports(self) -> tuple[PortSnapshot, ...]:
+        """Two rails and a port for storage."""
+        return (
+            self.port("mlx5_0", 0, Role.COMPUTE),
+            self.port("mlx5_1", 1, Role.COMPUTE),
+            self.port("mlx5_2", None, Role.STORAGE),
+        )
+
+    def test_by_rails(self) -> None:
+        """Only the ports of the rails that it uses."""
+        use = JobUse("a", "slurm", rails=(1,))
+        (only,) = self.found(use, ports=self.ports)
+        assert only == 'fabricmon_port_job_info{device="mlx5_1",job="a",port="1"}'
+
+    def test_by_devices(self) -> None:
+        """A device that it was given counts, also one that is no rail."""
+        use = JobUse("a", "slurm", devices=("mlx5_2",))
+        (only,) = self.found(use, ports=self.ports)
+        assert 'device="mlx5_2"' in only
+
+    def test_unknown_rails(self) -> None:
+        """It may be on any port for computing."""
+        found = self.found(JobUse("a", "slurm"), ports=self.ports)
+        assert len(found) == 2
+        assert not any("mlx5_2" in series for series in found)
+
+    def test_no_job(self) -> None:
+        """A node without jobs has no series for them."""
+        assert self.found(ports=self.ports) == set()
+
+    def test_bounded(self) -> None:
+        """At most 32 values of the label, the rest is one."""
+        jobs = (JobUse(f"job-{n}", "slurm", rails=(0,)) for n in range(40))
+        found = self.found(*jobs, ports=self.ports)
+        assert len(found) == 32
+        assert any('job="other"' in series for series in found)

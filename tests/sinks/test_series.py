@@ -74,8 +74,8 @@ class TestWhatIsShown:
         """Seven of eight priorities are idle for ever."""
         port = nodes.full_port("mlx5_0", ETHERNET, DRIVER_VALUES)
         found = scrape(exposition(nodes.node(port)))
-        frames = [s for s in found if s.startswith("fabricmon_pause_frames_received")]
-        assert frames == [PRIORITY_3]
+        held = [s for s in found if s.startswith("fabricmon_pause_received_seconds")]
+        assert held == [PRIORITY_3.replace("frames_received", "received_seconds")]
 
     def test_priority_that_counts_for_the_first_time_appears(self) -> None:
         """Nobody tells the sink of a new layout then."""
@@ -94,8 +94,23 @@ class TestWhatIsShown:
         found = scrape(made)
         pauses = [series for series in found if "pause" in series]
         assert len(pauses) == 3
-        assert all("pause_frames_transmitted" in series for series in pauses)
+        assert all("pause_transmitted_seconds" in series for series in pauses)
         assert int(found["fabricmon_series_withheld"]) > 50
+
+    def test_seconds_of_pause_take_the_room_of_lanes(self) -> None:
+        """A storm must not be hidden by what error correction repairs every day."""
+        config = Config(metrics=Metrics(counted_series=1))
+        daily = {"rx_err_lane_0_phy": 900}
+        made = exposition(
+            nodes.node(nodes.full_port("mlx5_0", ETHERNET, daily)), config
+        )
+        made.render()
+        storm = daily | {"tx_prio3_pause": 9, "tx_prio3_pause_duration": 500_000}
+        made.publish(nodes.node(nodes.full_port("mlx5_0", ETHERNET, storm)))
+        found = scrape(made)
+        assert any("pause_transmitted_seconds" in series for series in found)
+        assert not any("phy_lane_errors" in series for series in found)
+        assert found["fabricmon_series_withheld"] == "2"
 
     def test_without_room_no_series_takes_the_place_of_another(self) -> None:
         """First come, first served: graphs do not change their meaning."""

@@ -95,3 +95,34 @@ class TestMaintenance:
         """Whatever stands in the file, the source gives a plan."""
         plan = parse_plan(raw, PATH, 0.0)
         assert plan.windows or plan.error or raw.strip() == b"[]"
+
+
+class TestSharedFile:
+    """A file that many nodes read, such as a ConfigMap."""
+
+    @pytest.mark.parametrize(
+        ("node", "nodes", "applies"),
+        [
+            ("gpu-7", ["gpu-7"], True),
+            ("gpu-7", ["gpu-*"], True),
+            ("gpu-7", ["gpu-8", "cpu-*"], False),
+            (None, ["gpu-7"], False),
+            ("gpu-7", [], True),
+        ],
+    )
+    def test_windows_of_other_nodes(
+        self, node: str | None, nodes: list[str], *, applies: bool
+    ) -> None:
+        """Names or patterns; a node that does not know its name takes none of them."""
+        raw = json.dumps([{"until": NOON, "nodes": nodes}]).encode()
+        plan = parse_plan(raw, PATH, 0.0, node)
+        assert bool(plan.windows) is applies
+        assert plan.error is None
+
+    def test_its_place_is_configured(self) -> None:
+        """Elsewhere than in the run folder, where the socket lies."""
+        host = FakeHost()
+        host.put("/etc/maintenance/plan.json", json.dumps([{"until": NOON}]))
+        config = Config(maintenance_file="/etc/maintenance/plan.json")
+        plan = only(MaintenancePlan, poll("maintenance", host, config=config))
+        assert len(plan.windows) == 1

@@ -41,7 +41,7 @@ from fabricmon.sim.planning import Draw, Plan
 from fabricmon.sim.scenario import Injection
 from fabricmon.sim.truth import Forbidden
 
-_GID_INDEX = 3  # RoCE v2 of the first address
+_GID_INDEX = 1  # RoCE v2 of the first address, as `sysfs` numbers it
 _REFUSED_SECONDS = 5.0  # between attempts to connect
 
 

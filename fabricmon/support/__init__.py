@@ -1,0 +1,1 @@
+"""What ``fabricmon support`` gathers for somebody who was not there."""

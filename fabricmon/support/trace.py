@@ -1,0 +1,120 @@
+"""A recording as it may be given away: without logs, and anonymous if that is wanted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fabricmon.host.trace import Header, TraceRecord
+from fabricmon.host.trace_read import TraceReader
+from fabricmon.host.trace_write import TraceWriter
+from fabricmon.parse.kmsg import recognise
+from fabricmon.support.anonymise import Anonymiser
+from fabricmon.support.secrets import without_secrets
+
+LOG_SOURCES = frozenset({"nccl_log", "inspector"})
+"""Sources that read what jobs write."""
+
+JOB_SOURCES = frozenset({"jobs"})
+"""Sources that read who runs here; a bundle without names has no use for them."""
+
+_LOG_KEYS = ("append", "truncate", "rotate")
+_PROCESS = re.compile(r"/proc/\d+/(?:environ|maps|cmdline|fd|root)\b")
+_MAPS = ("set", "ramp", "err", "slow", "hang", "link")
+_LISTS = ("del", "dir")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How a recording was rewritten: records, seconds, and whether it was cut short."""
+
+    records: int
+    seconds: float
+    is_cut: bool
+
+
+def rewrite(
+    source: Path,
+    target: Path,
+    *,
+    with_logs: bool,
+    anonymiser: Anonymiser | None,
+    most_bytes: int,
+) -> Kept:
+    """Copy a trace without what may not be told; it ends where the room does.
+
+    Raises `TraceError` or `OSError` for a trace that cannot be read or written.
+    """
+    clean = _cleaner(with_logs=with_logs, anonymiser=anonymiser)
+    records, seconds, is_cut = 0, 0.0, False
+    with TraceReader(source) as reader:
+        header = _header(reader.header, anonymiser)
+        with TraceWriter(target, header) as writer:
+            for record in reader:
+                writer.write(clean(record))
+                records, seconds = records + 1, record.t
+                if records % 100 == 0 and _size(target) > most_bytes:
+                    is_cut = True
+                    break
+    return Kept(records, seconds, is_cut)
+
+
+def names_of(source: Path, anonymiser: Anonymiser) -> None:
+    """Let the anonymiser learn what a trace's header and modules name."""
+    with TraceReader(source) as reader:
+        anonymiser.learn_from(msgspec.to_builtins(reader.header))
+        for record in reader:
+            if record.module:
+                anonymiser.learn_from(msgspec.to_builtins(record.module))
+
+
+def _size(target: Path) -> int:
+    part = target.with_name(f"{target.name}.part")
+    return part.stat().st_size if part.exists() else 0
+
+
+def _header(header: Header, anonymiser: Anonymiser | None) -> Header:
+    fields = msgspec.to_builtins(header)
+    if "config" in fields:
+        fields["config"] = without_secrets(fields["config"])
+    if anonymiser is not None:
+        fields = anonymiser.value(fields)
+    return msgspec.convert(fields, Header)
+
+
+def _cleaner(
+    *, with_logs: bool, anonymiser: Anonymiser | None
+) -> Callable[[TraceRecord], TraceRecord]:
+    def clean(record: TraceRecord) -> TraceRecord:
+        fields: dict[str, Any] = msgspec.to_builtins(record)
+        if not with_logs:
+            _drop_logs(fields)
+        if anonymiser is not None:
+            fields["kmsg"] = [line for line in record.kmsg if _is_known(line)]
+            fields = anonymiser.value(fields)
+        return msgspec.convert(fields, TraceRecord)
+
+    return clean
+
+
+def _drop_logs(fields: dict[str, Any]) -> None:
+    """Take out what jobs wrote, and what only their processes tell."""
+    for key in _LOG_KEYS:
+        fields.pop(key, None)
+    for key in _MAPS:
+        if key in fields:
+            found = fields[key].items()
+            fields[key] = {p: v for p, v in found if not _PROCESS.match(p)}
+    for key in _LISTS:
+        if key in fields:
+            fields[key] = [p for p in fields[key] if not _PROCESS.match(p)]
+
+
+def _is_known(line: str) -> bool:
+    """Tell whether the kernel said it of RDMA: other lines may name anything."""
+    return recognise(line, 0.0) is not None
