@@ -1,7 +1,7 @@
 """How well fabricmon and its peers detect what is broken on purpose.
 
-Simulates scenarios at test seeds, lets the agent's own pipeline and the peers' rules
-look on, scores all, and writes tables and plots to ``docs/benchmarks.md``. Results are
+Simulates scenarios at test seeds, lets the agent's own pipeline, the fleet's rules on
+a Prometheus and the peers' rules look on, scores all, and writes tables and plots to ``docs/benchmarks.md``. Results are
 kept in ``build/bench-detect``: what is interrupted goes on where it was.
 """
 
@@ -16,8 +16,12 @@ from importlib.resources import files
 from pathlib import Path
 
 from detect_report import Report, text, write
-from detect_runs import Task, run_all
+from detect_runs import FleetBench, Task, run_all, run_all_with_fleet
 
+from fabricmon.errors import AbsentError
+from fabricmon.fleet.programs import find_programs
+from fabricmon.fleet.site import DEFAULT, site_of
+from fabricmon.fleet.trial import allowance_seconds
 from fabricmon.sim.load import load_file
 
 ROOT = Path(__file__).parent.parent
@@ -40,8 +44,14 @@ def main() -> None:
     if not scenarios:
         sys.exit(f"no scenario is called {' or '.join(options.scenarios)}")
     tasks = _tasks(scenarios, options)
-    done = tuple(run_all(tasks, options.cache, options.jobs, _tell))
-    report = Report(done, _command())
+    bench = _fleet_bench(options)
+    if bench is None:
+        runs = run_all(tasks, options.cache, options.jobs, _tell)
+        report = Report(tuple(runs), _command())
+    else:
+        runs = run_all_with_fleet(tasks, options.cache, options.jobs, _tell, bench)
+        allowance = allowance_seconds(bench.site)
+        report = Report(tuple(runs), _command(), allowance)
     if options.out is None:
         print(text(report, ROOT / "build/bench-detect"))
     else:
@@ -63,6 +73,21 @@ def _tasks(scenarios: list[Path], options: argparse.Namespace) -> list[Task]:
     return tasks
 
 
+def _fleet_bench(options: argparse.Namespace) -> FleetBench | None:
+    """Return what evaluates the fleet's rules, None where that is not wanted."""
+    if options.fleet is False:
+        return None
+    try:
+        programs = find_programs()
+    except AbsentError as error:
+        if options.fleet:
+            sys.exit(str(error))
+        _tell(f"rules of the fleet are not evaluated: {error}")
+        return None
+    site = site_of(options.rules)
+    return FleetBench(site, programs, options.batch, options.keep_metrics)
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scenarios", nargs="+", default=["*"], metavar="GLOB")
@@ -75,6 +100,20 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, default=ROOT / "build/bench-detect")
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="document to write to; none: print"
+    )
+    parser.add_argument(
+        "--fleet",
+        action=argparse.BooleanOptionalAction,
+        help="the fleet's rules on a Prometheus (default: where one is installed)",
+    )
+    parser.add_argument("--rules", default=DEFAULT, metavar="FILE")
+    parser.add_argument(
+        "--batch", type=int, default=24, metavar="N", help="runs in one Prometheus"
+    )
+    parser.add_argument(
+        "--keep-metrics",
+        action="store_true",
+        help="keep what was scraped (1 to 3 MiB a run), to tune rules on it",
     )
     options = parser.parse_args()
     if options.seeds is None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from detect_runs import Done
 from markers import replace_between
 
+from fabricmon.fleet.trial import JUDGE, STRICT
 from fabricmon.kinds import BY_SLUG
 from fabricmon.sim.baselines import NAMES
 from fabricmon.sim.faults import FAULTS
@@ -36,14 +37,23 @@ OUTSIDE = "outside"
 _PLOT_SIZE = (9.0, 3.2)  # inches: as wide as a page of the documentation
 _BARS_OF = (OWN, "nvsentinel", "gpud")  # more bars a class cannot be told apart
 _MAGNITUDES = (0.5, 1.0, 2.0)
+FLEET_CLASSES = (
+    "F02", "F14", "F33", "F35", "F38", "F40", "F41", "F42", "F50", "F54",
+)  # fmt: skip
+"""Faults that no node can place alone, or that the fleet tells better."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All runs, and the command that made them."""
+    """All runs, and the command that made them.
+
+    ``allowance`` is how much later than a node's agent the fleet's rules may answer,
+    seconds; None where they were not evaluated.
+    """
 
     done: tuple[Done, ...]
     command: str
+    allowance: float | None = None
 
     def scores(
         self, judge: str, magnitude: float = 1.0, *, outside: bool | None = None
@@ -72,14 +82,16 @@ def write(report: Report, document: Path, plots: Path) -> None:
 
 def text(report: Report, plots: Path) -> str:
     """Return everything that stands between the markers; draws the plots."""
-    judges = {name: report.summary(name) for name in (OWN, *NAMES)}
+    fleet = () if report.allowance is None else (JUDGE, STRICT)
+    judges = {name: report.summary(name) for name in (OWN, *fleet, *NAMES)}
     parts = [
         _preamble(report),
         "### Beside the peers' rules",
         judges_table(judges),
         _JUDGES_NOTE,
+        *_fleet(report, judges),
         "### By class",
-        classes_table(judges, OWN),
+        classes_table({name: judges[name] for name in (OWN, *NAMES)}, OWN),
         _classes_note(report, judges[OWN]),
         *_plots(report, judges, plots),
         "### What is taken for what",
@@ -111,6 +123,65 @@ _CLASSES_NOTE = (
     "`visible` counts faults whose signature the agent may read, `hidden` the others: "
     "there only silence is right, and they are no misses."
 )
+
+
+def _fleet(report: Report, judges: dict[str, Summary]) -> Sequence[str]:
+    """Return what the fleet's rules are worth beside the agents alone."""
+    if report.allowance is None:
+        return ()
+    trio = {name: judges[name] for name in (JUDGE, STRICT, OWN)}
+    negatives = judges[JUDGE].failed_negatives
+    said = table(
+        ("scenario without a fault", "failed", "told"),
+        [
+            (name, f"{share.hits}/{share.total}", ", ".join(_loud(report, name)))
+            for name, share in negatives.items()
+        ],
+    )
+    return (
+        "### The fleet's rules",
+        _FLEET_NOTE.format(allowance=report.allowance),
+        fleet_table(trio),
+        said if negatives else "No scenario without a fault was loud.",
+    )
+
+
+def fleet_table(judges: dict[str, Summary]) -> str:
+    """Return one row for each class of the fleet, and one for all negatives."""
+    rows = []
+    for fault in FLEET_CLASSES:
+        found = [each.by_class.get(fault) for each in judges.values()]
+        if any(found):
+            medians = [seconds(each.median if each else None) for each in found]
+            shares = [percent(each.found if each else None) for each in found]
+            rows.append((fault, *shares, *medians))
+    passed = [percent(each.negatives) for each in judges.values()]
+    rows.append(("negatives", *passed, *("-" for _ in judges)))
+    head = ("class", *judges, *(f"median s, {name}" for name in judges))
+    return table(head, rows)
+
+
+_FLEET_NOTE = (
+    "What a person hears: alerts after `for`, `keep_firing_for`, the wait of their "
+    "group and inhibition, evaluated on a real Prometheus over the metrics of all "
+    "nodes. Deadlines of the truth count from when the signature is complete on the "
+    "node; the rules are given {allowance:.0f} s more (a scrape, an evaluation and the "
+    "wait of the group: counted from when the engine could know and tell), and are "
+    "shown without it as well. The last column is the agents alone."
+    " Alerts give the series of a rule as evidence, no counter of a port: none of theirs "
+    "counts as evidence named."
+)
+
+
+def _loud(report: Report, scenario: str) -> list[str]:
+    return sorted(
+        {
+            each.kind
+            for run in report.scores(JUDGE)
+            if run.scenario == scenario
+            for each in (*run.loud, *run.breaches)
+        }
+    )
 
 
 def _preamble(report: Report) -> str:

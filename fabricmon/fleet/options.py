@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from fabricmon.config import Count, Pause, Ratio, Seconds, Section
+from fabricmon.fleet.options_comparisons import Comparisons
 
 LabelName = Annotated[str, Meta(pattern="^[a-zA-Z_][a-zA-Z0-9_]*$", max_length=64)]
 Selector = Annotated[str, Meta(max_length=1000)]
@@ -48,10 +49,58 @@ class Pace(Section, frozen=True):
     """How often rules are evaluated."""
     hold_seconds: Pause = 30
     """How long a ticket's condition must hold: two scrapes agree."""
-    keep_seconds: Pause = 120
+    keep_seconds: Seconds = 120
     """How long an alert goes on after its condition: a missed scrape is no repair."""
     clock_error_seconds: Pause = 1
     """Order of onsets over nodes is judged only where no clock is off by more."""
+
+
+class Findings(Section, frozen=True):
+    """Alerts for what agents found."""
+
+    job_seconds: Seconds = 300
+    """How long a job counts as being on a port after it was seen there.
+
+    A job that the fault itself has killed was on it: the page must not become a
+    ticket before anybody reads it.
+    """
+    budget_ports: Count = 10
+    """Ports with advice at a time in a cluster that are plausible; beyond, see below."""
+    budget_ratio: Ratio = 0.005
+    """The same as a share of all ports; the larger of the two counts.
+
+    UFM and CorrOpt hold back for the same reason: when so much is to be drained at
+    once, the cause is elsewhere, or the advice is wrong.
+    """
+
+
+class Agents(Section, frozen=True):
+    """Alerts about the agents themselves."""
+
+    evaluation_seconds: Seconds = 60
+    """How often these are evaluated: none is about a moment, and they look back a day."""
+    seen_seconds: Seconds = 86400
+    """How long a node is missed that had an agent; then it counts as taken away."""
+    absent_seconds: Pause = 300
+    """How long an agent may be absent: the time of an upgrade or a short reboot."""
+    absent_ratio: Ratio = 0.05
+    """Share of a cluster's agents from which their absence is one story, not many."""
+    absent_least: Count = 3
+    """Fewest agents that make such a story."""
+    snapshot_seconds: Seconds = 60
+    """Age of what an agent exports that is too old: twelve periods of its fastest."""
+    snapshot_hold_seconds: Pause = 120
+    """How long it must be that old: a starved node recovers by itself."""
+    unsaved_seconds: Pause = 900
+    """How long an agent may fail to save what must survive its restart."""
+    sink_seconds: Pause = 900
+    """How long a broker may be away: findings are spooled meanwhile."""
+    blind_seconds: Pause = 1800
+    """How long a kind must have been impossible to judge: devices come up slowly."""
+    blind_past_seconds: Seconds = 86400
+    """How far back a kind must have been judged, to say that this was lost."""
+    clock_seconds: Pause = 600
+    """How long a clock must be off: time daemons need minutes after a boot."""
 
 
 class FleetOptions(Section, frozen=True):
@@ -59,12 +108,18 @@ class FleetOptions(Section, frozen=True):
 
     where: Where = field(default_factory=Where)
     pace: Pace = field(default_factory=Pace)
+    findings: Findings = field(default_factory=Findings)
+    agents: Agents = field(default_factory=Agents)
+    comparisons: Comparisons = field(default_factory=Comparisons)
     severities: dict[str, Severity] = field(default_factory=dict)
     """Severity of an alert by its name in place of its own; ``off`` leaves it out."""
 
 
 __all__ = [
+    "Agents",
+    "Comparisons",
     "Count",
+    "Findings",
     "FleetOptions",
     "LabelName",
     "Pace",

@@ -9,6 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+TRAINING = "training"
+"""Label that recordings and alerts give to the training job.
+
+Agents call it ``job``, as Prometheus calls its target: where the scraper honours labels
+it stays ``job``, else it becomes ``exported_job``. The first recordings accept both.
+"""
+
 
 class Notice(StrEnum):
     """Who hears of an alert: the label ``notice``, by which Alertmanager routes.
@@ -51,7 +58,8 @@ class Alert:
     ``kind`` is a row of `kinds.KINDS`, or a word of `fleet.own_kinds` for what only a
     fleet can see. ``for_seconds`` is how long the expression must hold, ``keep_seconds``
     how long the alert goes on after it. ``labels`` are added to those of the expression,
-    which must bring ``severity``, ``role`` and ``action`` unless they are here.
+    which must bring ``severity``, ``role`` and ``action`` unless they are here. Without
+    a ``notice`` the expression brings that label too.
     ``summary`` and ``description`` are templates of Prometheus: which end, since when,
     how much; ``is_not`` says what it is not. ``dashboard`` is the uid of a dashboard.
     """
@@ -59,7 +67,7 @@ class Alert:
     name: str
     kind: str
     expr: str
-    notice: Notice
+    notice: Notice | None
     summary: str
     description: str
     is_not: str
@@ -73,6 +81,13 @@ class Alert:
         """Path of the runbook, relative to the documentation."""
         return f"docs/runbooks/{self.kind}.md"
 
+    @property
+    def own_labels(self) -> tuple[Label, ...]:
+        """Return all labels that it adds to those of its expression."""
+        notice = self.notice
+        told = () if notice is None else (Label("notice", notice.value),)
+        return (Label("kind", self.kind), *told, *self.labels)
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -81,6 +96,16 @@ class Group:
     name: str
     interval_seconds: float
     rules: tuple[Recording | Alert, ...]
+
+    @property
+    def alerts(self) -> tuple[Alert, ...]:
+        """Return its alerts."""
+        return tuple(rule for rule in self.rules if isinstance(rule, Alert))
+
+    @property
+    def recordings(self) -> tuple[Recording, ...]:
+        """Return its recordings."""
+        return tuple(rule for rule in self.rules if isinstance(rule, Recording))
 
 
 @dataclass(frozen=True, slots=True)

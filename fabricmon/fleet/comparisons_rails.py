@@ -1,0 +1,296 @@
+"""Rail against rail on each node, then node against node: which rail paces a job.
+
+``health-systems`` A5 and 4.2. In a synchronous job all rails carry the same bytes at
+the same mean rate, and the slow one is busy for longer, at a lower rate. Rails of one
+node are measured at the same moment; windows of two nodes are not, so nodes only vote.
+A slow hop paces its rail on every node: most nodes agree, and the place is not known.
+
+One direction is enough, and costs half: whoever receives slowly makes its senders slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabricmon.fleet.comparing import TRAININGS, Site, laid_out, told
+from fabricmon.fleet.promql import duration
+from fabricmon.fleet.rule import TRAINING, Alert, Notice, Recording
+
+BUSY = "port:fabricmon_busy:ratio"
+RATE = "port:fabricmon_burst_rate:bytes_per_second"
+BUSY_MEDIAN = "node:fabricmon_busy:median"
+RATE_MEDIAN = "node:fabricmon_burst_rate:median"
+BUSY_SPREAD = "node:fabricmon_busy:spread"
+RATE_SPREAD = "node:fabricmon_burst_rate:spread"
+ODD = "port:fabricmon_rail_odd:bool"
+SLOW = "node:fabricmon_rail_slow:bool"
+SLOW_NODES = "rail:fabricmon_rail_slow:nodes"
+NODES = "rail:fabricmon_training:nodes"
+EXPLAINED = "rail:fabricmon_rail_slow:explained"
+
+MAD_TO_DEVIATION = 1.4826
+"""A normal distribution's standard deviation is so many median absolute deviations."""
+
+LOCAL = (
+    "straggler_link|rate_degraded|pcie_degraded|pcie_errors|link_errors|link_unstable"
+    "|post_flap_degraded|pause_origin|host_path_slow|device_stuck"
+)
+"""Findings of a node that explain a slow rail: the place is known then."""
+
+
+def recordings(site: Site) -> Iterator[Recording]:
+    """Yield them."""
+    sent = 'direction="transmitted"'
+    busy = site.per_port("fabricmon_port_busy_ratio", sent)
+    rate = site.per_port(
+        "fabricmon_port_burst_rate_bytes_per_second", f'{sent},quantile="0.99"'
+    )
+    for record, expr, meaning in (
+        (BUSY, busy, "Share of the last burst in which a job's rail was busy sending."),
+        (RATE, rate, "99th percentile of the sending rate of a job's rail."),
+    ):
+        yield Recording(record, _of_training(site, expr), meaning, level=3)
+    yield from _middles(site)
+    yield Recording(
+        ODD,
+        _odd(site),
+        "1 for rails that are busier or slower than the others of their node, else 0.",
+        level=6,
+    )
+    yield Recording(
+        SLOW,
+        _slow(site),
+        "1 for nodes on which a rail of a job is slow in most windows.",
+        level=7,
+    )
+    rail = f"{site.trained}, rail"
+    yield Recording(
+        SLOW_NODES, f"count by ({rail}) ({SLOW})", "How many such nodes.", level=8
+    )
+    yield Recording(
+        NODES,
+        f"count by ({rail}) (group by ({site.node}, {TRAINING}, rail) "
+        f'({TRAININGS}{{rail!=""}}))',
+        "Nodes of a job that have the rail.",
+        level=3,
+    )
+    yield Recording(
+        EXPLAINED,
+        _explained(site),
+        "1 for rails of a job with a port that shows why it is slow.",
+        level=3,
+    )
+
+
+def _of_training(site: Site, expr: str) -> str:
+    return laid_out(f"""
+        {TRAININGS}{{rail!=""}}
+        * on ({site.port}) group_left ()
+        {expr}
+    """)
+
+
+def _middles(site: Site) -> Iterator[Recording]:
+    limits = site.options.comparisons.rails
+    by = f"{site.node}, {TRAINING}"
+    yield Recording(
+        BUSY_MEDIAN,
+        laid_out(f"""
+            quantile by ({by}) (0.5, {BUSY}) >= {limits.busy_least_ratio:g}
+            and on ({by}) count by ({by}) ({BUSY}) >= {limits.least_rails}
+        """),
+        "Duty of the median rail of a job on a node, where there is enough of it.",
+        level=4,
+    )
+    yield Recording(
+        RATE_MEDIAN,
+        f"quantile by ({by}) (0.5, {RATE})",
+        "Rate of the median rail of a job on a node.",
+        level=4,
+    )
+    for record, value, median in (
+        (BUSY_SPREAD, BUSY, BUSY_MEDIAN),
+        (RATE_SPREAD, RATE, RATE_MEDIAN),
+    ):
+        yield Recording(
+            record,
+            _spread(value, median, by, limits.spread_floor),
+            "Deviation of the rails of a job on a node, by the median absolute one, "
+            "with a floor.",
+            level=5,
+        )
+
+
+def _spread(value: str, median: str, by: str, floor: float) -> str:
+    """Return the deviation, at least a share of the median: PromQL has no ``max``."""
+    deviation = laid_out(f"""
+        {MAD_TO_DEVIATION} * quantile by ({by}) (
+          0.5, abs({value} - on ({by}) group_left () {median})
+        )
+    """)
+    return laid_out(f"""
+        ({deviation} > on ({by}) {floor:g} * {median})
+        or {floor:g} * {median}
+    """)
+
+
+def _odd(site: Site) -> str:
+    limits = site.options.comparisons.rails
+    on = f"on ({site.node}, {TRAINING}) group_left ()"
+    port = f"on ({site.port}, {TRAINING})"
+    score, step = f"{limits.score:g}", f"{limits.busy_step_ratio:g}"
+    return laid_out(f"""
+        (
+          (
+            {BUSY} >= {on} ({limits.busy_ratio:g} * {BUSY_MEDIAN})
+            and {port} (
+              {BUSY} - {on} {BUSY_MEDIAN}
+              >= {on} clamp_min({score} * {BUSY_SPREAD}, {step})
+            )
+          )
+          or
+          (
+            {BUSY} >= {on} clamp_min({BUSY_MEDIAN} - {step}, {limits.busy_least_ratio:g})
+            and {port} ({RATE} > 0)
+            and {port} ({RATE} <= {on} ({limits.rate_ratio:g} * {RATE_MEDIAN}))
+            and {port} ({RATE} <= {on} ({RATE_MEDIAN} - {score} * {RATE_SPREAD}))
+          )
+        ) * 0 + 1
+        or
+        (
+          {BUSY} and on ({site.node}, {TRAINING}) {BUSY_MEDIAN}
+        ) * 0
+    """)
+
+
+def _slow(site: Site) -> str:
+    """Return nodes and their slow rails, by windows here or by the agent's own.
+
+    An agent that suspects a straggler takes windows without pause, and sees it sooner.
+    """
+    limits = site.options.comparisons.rails
+    window = duration(limits.window_seconds)
+    least = limits.judged_ratio * limits.window_seconds
+    least /= site.options.pace.evaluation_seconds
+    by = f"{site.node}, {TRAINING}, rail"
+    found = site.names.training(
+        "fabricmon_rail_finding_open", 'kind="rail_slow",severity!="info"'
+    )
+    return laid_out(f"""
+        group by ({by}) (
+          avg_over_time({ODD}[{window}]) >= {limits.odd_ratio:g}
+          and count_over_time({ODD}[{window}]) >= {least:g}
+        )
+        or
+        group by ({by}) ({found})
+    """)
+
+
+def _explained(site: Site) -> str:
+    found = site.series("fabricmon_finding_open", f'kind=~"{LOCAL}",severity!="info"')
+    rail = f"{site.trained}, rail"
+    return laid_out(f"""
+        group by ({rail}) (
+          {TRAININGS} and on ({site.device}) max by ({site.device}) ({found})
+        )
+    """)
+
+
+def alerts(site: Site) -> Iterator[Alert]:
+    """Yield the alerts of a rail and a job, and of a leaf behind which it is slow."""
+    yield _leaf(site)
+    yield _rail(site)
+
+
+def _leaf(site: Site) -> Alert:
+    """Return the alert of a leaf that lost uplinks: nearly all of its ports wait.
+
+    Behind a slow hop only those wait who send to it. A port that is notified of
+    congestion receives from many: that is no uplink.
+    """
+    limits = site.options.comparisons.rails
+    rail = f"{site.trained}, rail"
+    leaf = f"{rail}, leaf"
+    found = site.series(
+        "fabricmon_finding_open",
+        'kind=~"congestion|pause_victim",role="victim"',
+    )
+    receives = site.series(
+        "fabricmon_finding_open", 'kind="congestion",role="observer"'
+    )
+    ports = laid_out(f"""
+        count by ({leaf}) (
+          {TRAININGS}{{leaf!="",rail!=""}}
+          and on ({site.port}) max by ({site.port}) ({found})
+        )
+    """)
+    return Alert(
+        name="FabricLeafSlow",
+        kind="fabric_suspect",
+        expr=laid_out(f"""
+            ({ports} >= {limits.leaf_ports})
+            and on ({leaf}) (
+              {ports}
+              >= on ({leaf})
+              {limits.leaf_ratio:g} * count by ({leaf}) ({TRAININGS})
+            )
+            and on ({rail}) ({SLOW_NODES} >= {limits.least_nodes})
+            unless on ({rail}) {EXPLAINED}
+            unless on ({rail}) (
+              {TRAININGS} and on ({site.port}) max by ({site.port}) ({receives})
+            )
+        """),
+        notice=Notice.TICKET,
+        summary="leaf {{ $labels.leaf }}: {{ $value }} ports of job "
+        "{{ $labels.training }} wait for the network and their rail is slow",
+        description="Nearly all ports of the job behind this leaf are held up, rail "
+        "{{ $labels.rail }} paces the job, and no port has a reason of its own: look "
+        "at the uplinks of the leaf.",
+        is_not="a fault of these nodes: they are all held alike, and none of them "
+        "receives from many",
+        for_seconds=limits.hold_seconds,
+        keep_seconds=limits.window_seconds,
+        labels=told("warning"),
+        dashboard="fabricmon-stragglers",
+    )
+
+
+def _rail(site: Site) -> Alert:
+    """Return the alert of a rail and a job; nodes see it all alike."""
+    limits = site.options.comparisons.rails
+    rail = f"{site.trained}, rail"
+    agreed = laid_out(f"""
+        ({SLOW_NODES} >= {limits.least_nodes})
+        and on ({rail}) ({SLOW_NODES} >= on ({rail}) {limits.nodes_ratio:g} * {NODES})
+    """)
+    most = f"clamp_min({limits.split_ratio:g} * count by ({site.trained}) ({NODES}), 1)"
+    return Alert(
+        name="FabricRailSlow",
+        kind="rail_slow",
+        expr=laid_out(f"""
+            (
+              {agreed}
+            )
+            unless on ({rail}) {EXPLAINED}
+            unless on ({site.trained}) (
+              count by ({site.trained}) ({SLOW_NODES} >= {limits.least_nodes})
+              > on ({site.trained}) {most}
+            )
+        """),
+        notice=Notice.INFO,
+        summary="rail {{ $labels.rail }} paces job {{ $labels.training }} on "
+        "{{ $value }} nodes, place not known",
+        description="On these nodes the rail is busy for longer than the others of "
+        f"the job, or sends at a lower rate, in {limits.odd_ratio:.0%} of the windows. "
+        "One slow hop makes the whole rail slow: look for the port or leaf with a sign "
+        "of its own. Duty of the rail now: "
+        f"{{{{ with printf `avg({BUSY}{{{site.names.cluster}=%q,training=%q,rail=%q}})` "
+        f"$labels.{site.names.cluster} $labels.training $labels.rail | query }}}}"
+        "{{ . | first | value | humanizePercentage }}{{ else }}not known{{ end }}.",
+        is_not="proof against any node: all of them see the same, and none has a "
+        "reason of its own",
+        for_seconds=limits.hold_seconds,
+        keep_seconds=site.options.pace.keep_seconds,
+        labels=told("warning"),
+        dashboard="fabricmon-stragglers",
+    )
