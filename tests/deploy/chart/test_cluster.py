@@ -1,0 +1,178 @@
+"""What a real API server makes of the chart: strict fields, policies, Pod Security."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.chart import NAMESPACE, Chart, chart
+from tests.support.chart_profiles import PROFILES
+from tests.support.kube_real import RealApi
+from tests.support.servers import wait_until
+
+Json = dict[str, Any]
+
+pytestmark = pytest.mark.server
+
+ACCOUNT = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/fabricmon/token"
+STRATEGIC = "application/strategic-merge-patch+json"
+OURS = {"type": "FabricHealthy", "status": "True", "reason": "R"}
+SOON = 20.0
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealApi]:
+    """Return a server with a namespace for the chart."""
+    server = RealApi(tmp_path_factory.mktemp("kube"))
+    try:
+        server.start()
+        server.apply(_namespace("privileged"))
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def helm() -> Chart:
+    """Return the chart."""
+    return chart()
+
+
+def _namespace(level: str) -> str:
+    labels = {"pod-security.kubernetes.io/enforce": level}
+    metadata = {"name": NAMESPACE, "labels": labels}
+    return yaml.safe_dump(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+    )
+
+
+@pytest.fixture(scope="module")
+def token(helm: Chart, cluster: RealApi) -> str:
+    """Return the token of an agent on the node n1, as the kubelet would."""
+    values = PROFILES["kubernetes"]
+    cluster.apply(yaml.safe_dump_all(helm.objects(values)))
+    for name in ("n1", "n2"):
+        cluster.add_node(name)
+    pod = helm.pod(values) | {"nodeName": "n1"}
+    made = _create_pod(cluster, pod, "agent", dry=False)
+    reference = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": "agent",
+        "uid": made["metadata"]["uid"],
+    }
+    request = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"boundObjectRef": reference},
+    }
+    answer = cluster.ask("POST", ACCOUNT, request)
+    found: str = answer["status"]["token"]
+    other = {"type": "Other", "status": "True", "reason": "R"}
+    wait_until(
+        lambda: _is_refused(cluster, found, "n1", other), SOON, "the policy holds"
+    )
+    return found
+
+
+class TestObjects:
+    @pytest.mark.parametrize("profile", PROFILES)
+    def test_server_takes_all(
+        self, helm: Chart, cluster: RealApi, profile: str
+    ) -> None:
+        """Each profile is applied, with no field that the server does not know."""
+        found = helm.objects(PROFILES[profile])
+        known = [e for e in found if not e["apiVersion"].startswith("monitoring.")]
+        cluster.apply(yaml.safe_dump_all(known))
+
+    @pytest.mark.parametrize(
+        ("level", "refusal"),
+        [("baseline", "hostPath volumes"), ("restricted", "restricted volume types")],
+    )
+    def test_level_that_pods_need(
+        self, helm: Chart, cluster: RealApi, level: str, refusal: str
+    ) -> None:
+        """Only "privileged" allows folders of the node; all else fits "restricted"."""
+        cluster.apply(_namespace(level))
+        try:
+            with pytest.raises(AssertionError, match=refusal) as error:
+                _create_pod(cluster, helm.pod())
+        finally:
+            cluster.apply(_namespace("privileged"))
+        told = json.loads(str(error.value))["message"]
+        reasons = told.partition(": ")[2]
+        assert set(reasons.split("), ")) == {reasons}, "there are more reasons"
+
+    def test_privileged_level_is_enough(self, helm: Chart, cluster: RealApi) -> None:
+        """For every profile."""
+        for number, values in enumerate(PROFILES.values()):
+            _create_pod(cluster, helm.pod(values), f"pod-{number}")
+
+
+class TestRights:
+    def test_own_condition(self, cluster: RealApi, token: str) -> None:
+        """It may set it."""
+        _patch(cluster, token, "n1", OURS)
+        assert "FabricHealthy" in cluster.node_conditions("n1")
+        _patch(cluster, token, "n1", {"$patch": "delete", "type": "FabricHealthy"})
+        assert "FabricHealthy" not in cluster.node_conditions("n1")
+
+    def test_node_of_another(self, cluster: RealApi, token: str) -> None:
+        """RBAC would let it."""
+        with pytest.raises(AssertionError, match="the node that it runs on"):
+            _patch(cluster, token, "n2", OURS)
+
+    @pytest.mark.parametrize("name", ["Ready", "MemoryPressure"])
+    def test_condition_of_another(
+        self, cluster: RealApi, token: str, name: str
+    ) -> None:
+        """Neither one that is there nor a new one."""
+        with pytest.raises(AssertionError, match="only set the condition"):
+            _patch(cluster, token, "n1", OURS | {"type": name, "status": "False"})
+
+    def test_rest_of_the_status(self, cluster: RealApi, token: str) -> None:
+        """A false capacity would move pods."""
+        with pytest.raises(AssertionError, match="only set the condition"):
+            _patch_status(cluster, token, "n1", {"capacity": {"cpu": "1000"}})
+
+    @pytest.mark.parametrize(
+        "path",
+        ["/api/v1/nodes/n1", "/api/v1/nodes", "/api/v1/secrets", "/api/v1/pods"],
+    )
+    def test_reads_nothing(self, cluster: RealApi, token: str, path: str) -> None:
+        """Not even its node, which an empty patch shows."""
+        with pytest.raises(AssertionError, match="forbidden"):
+            cluster.ask("GET", path, token=token)
+        _patch_status(cluster, token, "n1", {})
+
+
+def _create_pod(
+    cluster: RealApi, spec: Json, name: str = "pod", *, dry: bool = True
+) -> Json:
+    """Create a pod as the controller of daemon sets does."""
+    metadata = {"name": name, "namespace": NAMESPACE}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    query = "?fieldValidation=Strict" + ("&dryRun=All" if dry else "")
+    return cluster.ask("POST", f"/api/v1/namespaces/{NAMESPACE}/pods{query}", pod)
+
+
+def _patch(cluster: RealApi, token: str, node: str, condition: Json) -> None:
+    _patch_status(cluster, token, node, {"conditions": [condition]})
+
+
+def _patch_status(cluster: RealApi, token: str, node: str, status: Json) -> None:
+    path = f"/api/v1/nodes/{node}/status"
+    cluster.ask("PATCH", path, {"status": status}, STRATEGIC, token)
+
+
+def _is_refused(cluster: RealApi, token: str, node: str, condition: Json) -> bool:
+    """Tell whether the policy is in force: the server takes a moment to read it."""
+    try:
+        _patch(cluster, token, node, condition)
+    except AssertionError as error:
+        return "only set the condition" in str(error)
+    return False
