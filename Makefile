@@ -4,6 +4,8 @@
 # bench     the measurements behind docs/benchmarks.md
 # bench-detect  how well faults are detected, for docs/benchmarks.md; ARGS="--quick"
 # generate  rewrite the committed files that are made from tables in the package
+# package   wheel, source archive and .deb, in build/dist
+# lock      choose anew the versions that packages and the image carry
 # dev       make .venv complete for development, with the working tree installed
 # clean     remove everything that the other targets made
 
@@ -19,14 +21,19 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 WORKERS ?= $(shell n=$$(nproc); echo $$((n < 2 ? 2 : n)))
 ARGS ?=
 
+# As of when packages are built, so that everyone builds the same bytes.
+EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null \
+  || stat -c %Y pyproject.toml))
 # Python files that rewrite committed files; tests prove those files fresh.
-GENERATORS := fabricmon/documentation.py tools/demo_trace.py
+GENERATORS := fabricmon/documentation.py fabricmon/fleet/documents.py tools/demo_trace.py dashboards/build.py \
+  tools/chart.py
 # Python files that measure; each prints its result. Those that simulate fleets take
 # hours and are called by themselves.
 BENCHMARKS := $(sort $(filter-out bench/bench_detect.py bench/bench_healthy.py, \
   $(wildcard bench/bench_*.py)))
 
-.PHONY: help run test lint bench bench-detect generate dev clean programs FORCE
+.PHONY: help run test lint bench bench-detect generate package lock dev clean programs \
+  FORCE
 
 help:
 	@sed -n 's/^# \([a-z-]*  .*\)/\1/p' Makefile
@@ -61,6 +68,19 @@ bench-detect: .venv/.dev
 generate: .venv/.dev
 	@for file in $(GENERATORS); do echo "== $$file"; .venv/bin/python "$$file"; done
 
+package: programs build/wheel.stamp
+	@SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/hatchling build -t sdist -d build/dist >/dev/null
+	@$(BIN)/twine check --strict build/dist/*.whl build/dist/*.tar.gz
+	@SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python -m tools.package deb \
+	  --wheel build/dist/*.whl --out build/dist $(ARGS)
+
+# The index of a site is nobody else's business.
+lock: build/venv.stamp
+	@PIP_CONFIG_FILE=/dev/null $(BIN)/pip-compile --quiet --upgrade --generate-hashes \
+	  --strip-extras --no-header --no-annotate --no-emit-index-url \
+	  --no-emit-find-links --no-emit-trusted-host \
+	  --extra kubernetes --output-file deploy/container/requirements.lock pyproject.toml
+
 dev: .venv/.dev
 
 clean:
@@ -79,12 +99,16 @@ programs:
 .venv/.dev: .venv/.installed
 	@echo "installing the tools of development into .venv"
 	@.venv/bin/python $(PIP_INSTALL) --group dev --group charts
+	@.venv/bin/python $(PIP_INSTALL) --group chart \
+	  || echo "MISSING the group chart: the chart and its sink cannot be tested" >&2
 	@touch $@
 
 build/venv.stamp: pyproject.toml tests/setup/venv.sh | programs
 	@echo "installing the test environment into build/venv"
 	@tests/setup/venv.sh build/venv
-	@build/venv/bin/python $(PIP_INSTALL) --group test --group lint
+	@build/venv/bin/python $(PIP_INSTALL) --group test --group lint --group charts
+	@build/venv/bin/python $(PIP_INSTALL) --group chart \
+	  || echo "MISSING the group chart: the chart and its sink are not tested" >&2
 	@touch $@
 
 # The list of files is a prerequisite of its own, because a deleted file has no time.
@@ -97,7 +121,7 @@ build/wheel.stamp: build/venv.stamp build/sources pyproject.toml README.md LICEN
   $(shell find fabricmon -type f -not -name '*.pyc')
 	@rm -rf build/dist
 	@touch $@.new # what changes from here on is newer
-	@$(BIN)/hatchling build -t wheel -d build/dist >/dev/null
+	@SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/hatchling build -t wheel -d build/dist >/dev/null
 	@$(BIN)/python -m pip uninstall --quiet --yes fabricmon 2>/dev/null
 	@$(BIN)/python $(PIP_INSTALL) build/dist/*.whl
 	@mv $@.new $@

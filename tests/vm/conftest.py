@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.packages import packages
 from tests.vm import machine
 from tests.vm.outcome import Outcome, read, report
 
-MACHINES = ("rxe", "fakeib")
+MACHINES = ("rxe", "fakeib", "package")
 
 Runs = dict[str, Future[Outcome]]
 
@@ -40,21 +41,33 @@ def fakeib(machines: Runs) -> Outcome:
     return machines["fakeib"].result()
 
 
+@pytest.fixture(scope="session")
+def package(machines: Runs) -> Outcome:
+    """Return what happened to the .deb."""
+    return machines["package"].result()
+
+
 def _outcome(name: str, run: str) -> Outcome:
     """Return what happened in a machine; the first process of a run boots it."""
     image = machine.image()
+    debs = _debs() if name == "package" else ()
     folder = machine.FOLDER / name
     with machine.only_one(name):
         if not _is_of(run, folder):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             (folder / "run").write_text(run)
-            machine.run(_task(name), image, folder)
+            machine.run(_task(name), image, folder, debs)
         machine.judge(folder)
         outcome = read(folder / "result.json")
     with machine.only_one("report"):
         _write_report(run)
     return outcome
+
+
+def _debs() -> tuple[Path, ...]:
+    made = packages()
+    return (made.deb, made.next_deb)
 
 
 def _task(name: str) -> str:
