@@ -24,7 +24,7 @@ def test_place_of_the_node(node: Node, make_agent: MakeAgent, tmp_path: Path) ->
     file = tmp_path / "topology.yaml"
     file.write_text(TEXT.format(rack="r1"))
     agent = make_agent({"node": "gpu-7", "topology": str(file)}).start()
-    place = 'node_info{cluster="east",nvlink_domain="",rack="%s"}'
+    place = 'node_info{nvlink_domain="",rack="%s",topology_cluster="east"}'
     assert agent.metric(place % "r1") == 1
     assert agent.metric('node_address_info{address="10.0.0.7"}') == 1
     ports = [

@@ -116,7 +116,7 @@ def test_address_change_moves_the_gid() -> None:
     """The table's entry is another one, and NCCL says so."""
     made = injected("F52", fleet(ROCE))
     (file,) = of(made, NodeFile)
-    assert file.path.endswith("/ports/1/gids/3")
+    assert file.path.endswith("/ports/1/gids/1")
     assert "GID table changed" in of(made, LogLines)[0].text
 
 

@@ -547,7 +547,8 @@ def test_one_message_of_a_command(mosquitto: Server, make_rig: MakeRig) -> None:
 def test_orders_are_not_taken(start_mosquitto: StartServer, make_rig: MakeRig) -> None:
     """The sink subscribes to nothing: what is sent to it reaches nobody."""
     mosquitto = start_mosquitto("log_type all")
-    make_rig(mosquitto.port).publish().until_connected()
+    rig = make_rig(mosquitto.port).publish().until_connected()
+    wait_until(lambda: rig.delivery.delivered > 0, 20, "it delivers")
     publish(mosquitto.port, f"{ROOT}command", b"drain", retain=False)
     mosquitto.stop()  # its log is whole then
     log = mosquitto.log.read_text()
