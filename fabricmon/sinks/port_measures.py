@@ -127,7 +127,9 @@ def node_exporter_info(hardware: Hardware) -> Iterator[Sample]:
     shown = {port.info.id.device for port in hardware.ports}
     for hca in hardware.hcas:
         if hca.name in shown or not hca.is_vf:
-            yield Sample(_texts((hca.name, hca.board_id, hca.firmware, hca.hca_type)), 1)
+            yield Sample(
+                _texts((hca.name, hca.board_id, hca.firmware, hca.hca_type)), 1
+            )
 
 
 def _texts(values: tuple[object, ...]) -> tuple[object, ...]:

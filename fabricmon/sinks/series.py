@@ -84,7 +84,9 @@ class Shown:
         moved, self._has_moved = self._has_moved, False
         return moved
 
-    def _has_room(self, port: PortId, spec: CounterSpec, mine: set[CounterSpec]) -> bool:
+    def _has_room(
+        self, port: PortId, spec: CounterSpec, mine: set[CounterSpec]
+    ) -> bool:
         """Take the room for a series, from one of less worth where there is no other."""
         room = self._room.get(port, self._limit)
         if room > 0:

@@ -47,7 +47,7 @@ def document(fired: Firing, told: float = 130) -> dict[str, Any]:
 def usual(**changes: str) -> Firing:
     """Return an alert with all labels, its expression true since 40 s."""
     labels = {**LABELS, **changes}
-    return firing("F", START + 100, START + 400, hold=60, value=2.5, **labels)
+    return firing("F", START + 100, START + 400, hold=60, value=2.5, more=labels)
 
 
 def test_contract() -> None:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import urllib.request
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from fabricmon.fleet.inhibitions import INHIBITIONS
 from fabricmon.fleet.options import FleetOptions
 from tests.fleet.webhook import Webhook, webhook
 from tests.support.programs import require
-from tests.support.servers import Server
+from tests.support.servers import Server, wait_until
 
 Labels = Mapping[str, str]
 
@@ -306,16 +307,28 @@ def test_a_cause_silences_what_it_explains(
             )
         ],
     )
+    found: list[tuple[str, str]] = []
+
+    def is_right() -> bool:
+        """Alertmanager takes alerts in one after the other."""
+        states = _states(server)
+        found[:] = [
+            (clusters[cluster].reason, word)
+            for (cluster, word), state in states.items()
+            if (state == "suppressed") is not (word == "target")
+        ]
+        return len(states) == 3 * len(PAIRS) and not found
+
+    with suppress(AssertionError):
+        wait_until(is_right, 30, "each cause silences")
+    assert found == []
+    assert len(_states(server)) == 3 * len(PAIRS)
+
+
+def _states(server: Server) -> dict[tuple[str, str], str]:
     with urllib.request.urlopen(f"{server.url}/api/v2/alerts", timeout=10) as reply:
-        found = json.load(reply)
-    states = {
+        alerts = json.load(reply)
+    return {
         (each["labels"]["cluster"], each["labels"]["is"]): each["status"]["state"]
-        for each in found
+        for each in alerts
     }
-    assert len(states) == 3 * len(PAIRS)
-    wrong = [
-        (clusters[cluster].reason, word)
-        for (cluster, word), state in states.items()
-        if (state == "suppressed") is not (word == "target")
-    ]
-    assert wrong == []
