@@ -81,8 +81,8 @@ class Agents(Section, frozen=True):
     """How often these are evaluated: none is about a moment, and they look back a day."""
     seen_seconds: Seconds = 86400
     """How long a node is missed that had an agent; then it counts as taken away."""
-    absent_seconds: Pause = 300
-    """How long an agent may be absent: the time of an upgrade or a short reboot."""
+    absent_seconds: Pause = 900
+    """How long an agent may be absent: upgrades take up to 10 minutes, boots up to 7."""
     absent_ratio: Ratio = 0.05
     """Share of a cluster's agents from which their absence is one story, not many."""
     absent_least: Count = 3

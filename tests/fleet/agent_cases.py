@@ -42,7 +42,7 @@ def _labels(alert: str, kind: str, **more: str) -> dict[str, str]:
 def _absent() -> Case:
     told = Told(
         _labels("FabricAgentAbsent", "agent_absent", node="n1", rack="r1"),
-        "n1: the agent has not been scraped for 5m or longer",
+        "n1: the agent has not been scraped for 15m or longer",
         "Nothing watches the fabric of this node. It had an agent within the last 1d: "
         "the agent, the node or the way to it is down. What it is not: a finding "
         "about a port; a node that is known to be down is told by the site's own "
@@ -54,7 +54,7 @@ def _absent() -> Case:
         series("fabricmon_node_info", rack="r1"): "1x30 stale",
         series("fabricmon_build_info", node="n2", version="1"): "1x90",
     }
-    return Case("FabricAgentAbsent", shown, "35m", "38m", [told], "", _MINUTE)
+    return Case("FabricAgentAbsent", shown, "44m", "47m", [told], "", _MINUTE)
 
 
 def _many_absent() -> Case:
@@ -72,7 +72,7 @@ def _many_absent() -> Case:
         )
         for number in range(10)
     }
-    return Case("FabricAgentsAbsent", shown, "30m", "40m", [told], "", _MINUTE)
+    return Case("FabricAgentsAbsent", shown, "44m", "47m", [told], "", _MINUTE)
 
 
 def _snapshot() -> Case:
