@@ -46,6 +46,8 @@ class Events:
         with self.out.open("wb") as out, self.err.open("wb") as err:
             self.process = subprocess.Popen(
                 [
+                    # Whoever runs tests in the background has them ignore Ctrl-C.
+                    *("env", "--default-signal=INT"),
                     *(sys.executable, "-m", "fabricmon", "events"),
                     *("--broker", f"{LOOPBACK}:{port}", *options),
                 ],

@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -94,8 +95,10 @@ class Pod:
             path.mkdir(mode=0o755)
         for path in (self.state, self.run):
             shutil.chown(path, pod.USER, pod.USER)
-        for path in (folder, *list(folder.parents)[:2]):
-            path.chmod(0o755)  # pytest keeps its folders from other users
+        temporary = Path(tempfile.gettempdir())
+        for path in (folder, *folder.parents):
+            if temporary in path.parents:
+                path.chmod(0o755)  # pytest keeps its folders from other users
         lay_out(NODE, host)
         (config / "fabricmon.yaml").write_text(
             json.dumps({"root": "/host", "listen": {"page": None}})
