@@ -96,3 +96,25 @@ def laid_out(text: str) -> str:
         lines.append(" " * (2 * max(depth - closing, 0)) + line)
         depth += bare.count("(") - bare.count(")")
     return "\n".join(lines)
+
+
+def on_most_of_a_leaf(
+    site: Site, hit: str, known: str, ports: int, ratio: float
+) -> str:
+    """Return leafs, with their rail, on which so many and so large a share are hit.
+
+    ``hit`` and ``known`` are series of ports with the label ``leaf``; the value is the
+    number of those that are hit.
+    """
+    leaf = site.of("leaf")
+    number = f'count by ({leaf}) ({hit}{{leaf!=""}})'
+    all_ports = f'count by ({leaf}) ({known}{{leaf!=""}})'
+    found = laid_out(f"""
+        ({number} >= {ports})
+        and on ({leaf}) ({number} >= on ({leaf}) {ratio:g} * {all_ports})
+    """)
+    return laid_out(f"""
+        ({found}) + on ({leaf}) group_left (rail) 0 * {LEAF_RAIL}
+        or
+        ({found}) unless on ({leaf}) {LEAF_RAIL}
+    """)

@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabricmon.fleet.agent_alerts import OFF
-from fabricmon.fleet.comparing import LEAF_RAIL, RAILS, TRAININGS, Site, laid_out, told
+from fabricmon.fleet.comparing import (
+    LEAF_RAIL,
+    RAILS,
+    TRAININGS,
+    Site,
+    laid_out,
+    on_most_of_a_leaf,
+    told,
+)
 from fabricmon.fleet.kind_alerts import NOTICED
 from fabricmon.fleet.promql import duration
 from fabricmon.fleet.rule import TRAINING, Alert, Label, Notice, Recording
@@ -204,21 +212,12 @@ def _left(site: Site) -> Alert:
 
 def _leaf_control(site: Site) -> Alert:
     limits = site.options.comparisons.causes
-    leaf = site.of("leaf")
-    ports = f'count by ({leaf}) ({INITIALISING}{{leaf!=""}})'
-    all_ports = f'count by ({leaf}) ({RAILS}{{leaf!=""}})'
-    hit = laid_out(f"""
-        ({ports} >= {limits.ports})
-        and on ({leaf}) ({ports} >= on ({leaf}) {limits.ports_ratio:g} * {all_ports})
-    """)
     return Alert(
         name="FabricLeafNotConfigured",
         kind="fabric_control",
-        expr=laid_out(f"""
-            ({hit}) + on ({leaf}) group_left (rail) 0 * {LEAF_RAIL}
-            or
-            ({hit}) unless on ({leaf}) {LEAF_RAIL}
-        """),
+        expr=on_most_of_a_leaf(
+            site, INITIALISING, RAILS, limits.ports, limits.ports_ratio
+        ),
         notice=Notice.TICKET,
         summary="leaf {{ $labels.leaf }}: {{ $value }} ports are trained and not "
         "configured: the subnet manager",

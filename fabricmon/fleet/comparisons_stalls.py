@@ -12,7 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabricmon.fleet.comparing import LEAF_RAIL, RAILS, TRAININGS, Site, laid_out, told
+from fabricmon.fleet.comparing import (
+    RAILS,
+    TRAININGS,
+    Site,
+    laid_out,
+    on_most_of_a_leaf,
+    told,
+)
 from fabricmon.fleet.promql import duration
 from fabricmon.fleet.rule import Alert, Notice, Recording
 
@@ -81,21 +88,10 @@ def _still(site: Site) -> str:
 def alerts(site: Site) -> Iterator[Alert]:
     """Yield the alert."""
     limits = site.options.comparisons.stalls
-    leaf = site.of("leaf")
-    ports = f'count by ({leaf}) ({WAITING}{{leaf!=""}})'
-    still = f'count by ({leaf}) ({STILL}{{leaf!=""}})'
-    hit = laid_out(f"""
-        ({ports} >= {limits.ports})
-        and on ({leaf}) ({ports} >= on ({leaf}) {limits.ports_ratio:g} * {still})
-    """)
     yield Alert(
         name="FabricDeadlock",
         kind="fabric_suspect",
-        expr=laid_out(f"""
-            ({hit}) + on ({leaf}) group_left (rail) 0 * {LEAF_RAIL}
-            or
-            ({hit}) unless on ({leaf}) {LEAF_RAIL}
-        """),
+        expr=on_most_of_a_leaf(site, WAITING, STILL, limits.ports, limits.ports_ratio),
         notice=Notice.TICKET,
         summary="leaf {{ $labels.leaf }}: {{ $value }} ports wait for credit and "
         "nothing moves",

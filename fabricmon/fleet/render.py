@@ -93,10 +93,7 @@ def _rule(rule: Recording | Alert, options: FleetOptions) -> dict[str, Any]:
         told["for"] = duration(rule.for_seconds)
     if rule.keep_seconds:
         told["keep_firing_for"] = duration(rule.keep_seconds)
-    labels = {"kind": rule.kind}
-    if rule.notice is not None:
-        labels["notice"] = rule.notice.value
-    labels |= {label.name: label.value for label in rule.labels}
+    labels = {label.name: label.value for label in rule.own_labels}
     return told | {"labels": labels, "annotations": words_of(rule, options)}
 
 

@@ -15,6 +15,7 @@ from hashlib import sha256
 from math import ceil
 from pathlib import Path
 
+from fabricmon.fleet.alert_series import escaped
 from fabricmon.fleet.rule import Label
 from fabricmon.pipeline import Pipeline
 from fabricmon.sinks.exposition import Exposition
@@ -224,8 +225,7 @@ _LABEL_NAME = re.compile(rb'([a-zA-Z_][a-zA-Z0-9_]*)="(?:[^"\\]|\\.)*"(?:,|\Z)')
 
 def _escaped(value: str) -> bytes:
     """Return a label's value as OpenMetrics writes it."""
-    text = value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
-    return text.encode("utf-8", "backslashreplace")
+    return escaped(value).encode("utf-8", "backslashreplace")
 
 
 def write_openmetrics(nodes: Sequence[NodeMetrics], path: Path) -> None:
