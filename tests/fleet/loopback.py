@@ -122,7 +122,7 @@ class Fleet:
         self.prometheus = prometheus(folder, yaml.safe_dump(config))
 
     def start(self) -> None:
-        """Start all; return when every agent is scraped and its ports are known."""
+        """Start all; return when every agent is scraped and alerts have a receiver."""
         for agent in self.agents.values():
             agent.start(ready=False)
         self.alertmanager.start()
@@ -130,6 +130,12 @@ class Fleet:
         ports = 'fabricmon_infiniband_state_id{device=~"mlx5_[014]"} == 4'
         many = len(NODES) * len(RAILS)
         wait_until(lambda: self.count(ports) == many, 60, "all ports are scraped")
+        # Prometheus finds it some seconds late, and sends what it missed a minute later.
+        wait_until(self._can_tell, 60, "Prometheus knows its Alertmanager")
+
+    def _can_tell(self) -> bool:
+        known = _get(self.prometheus, "/api/v1/alertmanagers")["data"]
+        return bool(known["activeAlertmanagers"])
 
     def close(self) -> None:
         """End all."""
