@@ -1,8 +1,9 @@
 """Write what in the chart is made from something else.
 
 The table of values in the chart's README is made from the comments in ``values.yaml``;
-``config`` in ``values.schema.json`` from the types of the configuration, so that helm
-refuses a misspelt key before any node sees it; its version is that of the package. Run
+``config`` and ``gate.config`` in ``values.schema.json`` from the types of the
+configurations, so that helm refuses a misspelt key before any node sees it; its version
+is that of the package. Run
 ``python tools/chart.py``.
 """
 
@@ -15,10 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from fabricmon import __version__
 from fabricmon.config_manual import schema
+from fabricmon.gate.settings import GateConfig
 
 CHART = Path(__file__).parent.parent / "deploy" / "helm" / "fabricmon"
 BEGIN, END = "<!-- values: made by tools/chart.py -->", "<!-- end of values -->"
@@ -37,6 +40,23 @@ OWN_KEYS = {
     ),
 }
 """Keys of the configuration that other values of the chart decide."""
+
+GATE = "Gate"
+"""How names of the gate's sections begin, some of which the agent has too."""
+
+GATE_KEYS = {
+    "GateConfig": ("maintenance_file",),
+    "GateListen": (
+        "address",
+        "client_authority",
+        "health",
+        "tls_certificate",
+        "tls_key",
+        "token_file",
+    ),
+    "GateRecords": ("folder",),
+}
+"""The same of the gate's."""
 
 _PROSE = frozenset({"default", "description", "title"})
 _COMMENT = re.compile(r"^(?P<indent> *)# ?(?P<text>.*)$")
@@ -88,12 +108,14 @@ def readme(old: str, text: str) -> str:
 def values_schema(old: str) -> str:
     """Return the schema of values with the types of the configuration."""
     document = json.loads(old)
-    definitions = json.loads(_without_prose(schema()))["$defs"]
-    for name, keys in OWN_KEYS.items():
+    definitions = json.loads(_without_prose(schema()))["$defs"] | _gate_definitions()
+    for name, keys in (OWN_KEYS | GATE_KEYS).items():
         for key in keys:
             del definitions[name]["properties"][key]
     document["definitions"] = definitions
-    document["properties"]["config"] = {"$ref": "#/definitions/Config"}
+    values = document["properties"]
+    values["config"] = {"$ref": "#/definitions/Config"}
+    values["gate"]["properties"]["config"] = {"$ref": "#/definitions/GateConfig"}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -110,6 +132,18 @@ def made(folder: Path = CHART) -> dict[str, str]:
         "README.md": readme(text["README.md"], text["values.yaml"]),
         "values.schema.json": values_schema(text["values.schema.json"]),
     }
+
+
+def _gate_definitions() -> dict[str, Any]:
+    """Return the gate's sections under names that the agent's do not have."""
+    template = "#/definitions/{name}"
+    _, parts = msgspec.json.schema_components([GateConfig], ref_template=template)
+    names = {name: f"{GATE}{name.removeprefix(GATE)}" for name in parts}
+    text = json.dumps(_bare(parts, names=True))
+    for name, own in names.items():
+        old, new = (template.format(name=each) for each in (name, own))
+        text = text.replace(f'"{old}"', f'"{new}"')
+    return {names[name]: part for name, part in json.loads(text).items()}
 
 
 def _without_prose(document: Any) -> str:

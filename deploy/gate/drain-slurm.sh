@@ -8,6 +8,11 @@
 # advises: draining lets them end. A node that is out already keeps its reason, whoever
 # gave it. Status 0: the node is out; anything else: it is not, and the journal says why.
 #
+# It only says what it would do, with status 75, until it is given FABRICMON_DRAIN=yes:
+# in /etc/fabricmon/gate.yaml `script: {environment: {FABRICMON_DRAIN: "yes"}}`. So it can
+# be tried by hand. Without it and with `act: true` the journal says "failed", for the
+# node is in.
+#
 # The user of the gate must be an operator of Slurm (AdminLevel=Operator in sacctmgr).
 set -u
 
@@ -43,6 +48,11 @@ case $state in
     exit 0
     ;;
 esac
+
+if [[ ${FABRICMON_DRAIN:-} != yes ]]; then
+  echo "dry run: would drain $node: $reason (FABRICMON_DRAIN=yes drains)"
+  exit 75
+fi
 
 if ! said=$(timeout "$limit" scontrol update "nodename=$node" state=drain \
   "reason=$reason" 2>&1); then

@@ -7,6 +7,7 @@ start is one that nobody saw end.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -27,6 +28,10 @@ VERSION = 1
 
 BUSY_SECONDS = 5.0
 """How long a command and the gate wait for each other's transaction."""
+
+_DAMAGE = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)  # of a row
+
+_FOLDER_MODE, _MODE = 0o750, 0o640  # the group may look; whoever writes decides
 
 _TABLES = """
 CREATE TABLE entries (
@@ -119,7 +124,9 @@ class Journal:
         """Open it, or make it; raises `HostError`."""
         self._path = Path(folder, FILE)
         try:
-            Path(folder).mkdir(mode=0o750, parents=True, exist_ok=True)
+            Path(folder).mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            os.close(os.open(self._path, flags, _MODE))  # its log has the same mode
             self._base = sqlite3.connect(
                 self._path,
                 timeout=BUSY_SECONDS,
@@ -359,7 +366,7 @@ def _encoded(report: Report) -> bytes:
 def _report(blob: bytes) -> Report:
     try:
         return msgspec.json.decode(blob, type=Report)
-    except msgspec.MsgspecError as error:
+    except _DAMAGE as error:
         raise sqlite3.DatabaseError(f"a finding is damaged: {error}") from None
 
 
@@ -376,8 +383,11 @@ def _row(known: Known) -> tuple[Any, ...]:
 
 def _out(row: Sequence[Any]) -> Out:
     node, since, outcome, against, well = row
-    ids = set(msgspec.json.decode(against, type=list[str]))
-    return Out(node, since, Outcome(outcome), ids, well)
+    try:
+        ids = set(msgspec.json.decode(against, type=list[str]))
+        return Out(node, since, Outcome(outcome), ids, well)
+    except _DAMAGE as error:
+        raise sqlite3.DatabaseError(f"a node is damaged: {error}") from None
 
 
 def _out_row(out: Out) -> tuple[Any, ...]:

@@ -128,11 +128,12 @@ class _Exchange:
 
     def run(self, deadline: float, stopping: threading.Event) -> None:
         """Return once the output or the process has ended, or time is up."""
-        assert self._process.stdin is not None  # noqa: S101 - it was asked for
-        assert self._process.stdout is not None  # noqa: S101 - so was this
+        stdin, stdout = self._process.stdin, self._process.stdout
+        if stdin is None or stdout is None:  # both were asked for
+            return
         with (
-            self._process.stdin as given,
-            self._process.stdout as told,
+            stdin as given,
+            stdout as told,
             selectors.DefaultSelector() as selector,
         ):
             os.set_blocking(given.fileno(), False)

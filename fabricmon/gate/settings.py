@@ -40,6 +40,10 @@ class Listen(Section, frozen=True):
 
     Loopback, since whoever reaches /alerts can ask for nodes to be taken out. On any
     other address a token or an authority for clients is required."""
+    health: str | None = None
+    """Address of /healthz and /readyz alone, without TLS; null: only with the rest.
+
+    For probes that have no certificate, where ``client_authority`` asks for one."""
     token_file: str | None = None
     """File with the token that Alertmanager must show (``authorization: Bearer``)."""
     tls_certificate: str | None = None
@@ -54,6 +58,10 @@ class Listen(Section, frozen=True):
     """Connections served at once: Alertmanagers, a scraper and a probe need few."""
     timeout_seconds: Timeout = 5
     """Time for a client to send its request, and again to take the answer."""
+    patience_seconds: Timeout = 0.5
+    """While all connections are taken, who has used so much of that time is cut off.
+
+    Twice that of the agent: notifications of a whole fleet are long."""
     healthy_seconds: Timeout = 30
     """/healthz fails when the gate's loop has not turned for so long."""
 

@@ -16,7 +16,7 @@ from fabricmon.errors import ConfigError
 from fabricmon.gate.settings import GateConfig
 from fabricmon.gate.settings_rules import check_settings, is_loopback
 from fabricmon.sinks.mqtt_settings import read_access
-from fabricmon.yaml_text import Document, parse
+from fabricmon.yaml_text import Document, around, parse
 
 DEFAULT_FILE = Path("/etc/fabricmon/gate.yaml")
 """Read when no file is named."""
@@ -116,7 +116,21 @@ def _doubts(config: GateConfig) -> list[str]:
             found.append("listen: without TLS the token can be read on its way")
     if config.caution.settle_seconds < config.caution.common_window_seconds / 3:
         found.append("caution.settle_seconds: a common cause may be seen too late")
-    return found
+    secrets = {"listen.token_file": listen.token_file, "listen.tls_key": listen.tls_key}
+    secrets |= {"mqtt.password_file": config.mqtt.password_file}
+    secrets |= {"mqtt.tls_key": config.mqtt.tls_key}
+    return found + [
+        f"{key}: every user of this node can read {path}; chmod o-r {path}"
+        for key, path in secrets.items()
+        if path is not None and _is_open(path)
+    ]
+
+
+def _is_open(path: str) -> bool:
+    try:
+        return bool(os.stat(path).st_mode & stat.S_IROTH)  # noqa: PTH116 - as below
+    except OSError:
+        return False
 
 
 def _check_program(path: str) -> None:
@@ -174,7 +188,7 @@ def _suggestion(section: str, name: str) -> str:
 def _placed(error: ConfigError, document: Document, file: str) -> ConfigError:
     key = error.key or ""
     while key and key not in document.lines:
-        key = re.sub(r"(?:\.|^)[^.\[]*$|\[[^\]]*\]$", "", key)
+        key = around(key)
     return ConfigError(
         error.message,
         file=file,

@@ -56,6 +56,8 @@ def _check_listen(config: GateConfig) -> None:
             key="listen.client_authority",
             remedy="set listen.tls_certificate and listen.tls_key",
         )
+    if listen.health is not None:
+        split_address(listen.health, "listen.health")
     if listen.address is None:
         return
     host, _ = split_address(listen.address, "listen.address")

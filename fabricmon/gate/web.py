@@ -7,7 +7,6 @@ from concurrent.futures import TimeoutError as LateError
 from http import HTTPStatus
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
 
 from fabricmon.errors import HostError, ParseError
 from fabricmon.gate.alerts import read_notification
@@ -17,6 +16,7 @@ from fabricmon.gate.state import Gauges, Tally
 from fabricmon.runtime.heartbeat import Heartbeat
 from fabricmon.sinks.http import Limits, Listener, make_tls
 from fabricmon.sinks.http_message import Header, Request, Response, plain
+from fabricmon.sinks.negotiation import choose
 
 ALERTS = "/alerts"
 
@@ -44,19 +44,21 @@ class Web:
         self._heartbeat = heartbeat
         self._registry = CollectorRegistry()
         self._registry.register(gauges)
+        self._probes = {"/healthz": self._health, "/readyz": self._readiness}
         self.listener = self._make_listener()
+        self._listeners = [each for each in (self.listener, self._prober()) if each]
         if self.listener is not None:
             self._registry.register(self.listener)
 
     def open(self) -> None:
-        """Listen; raises `HostError` if the address cannot be had."""
-        if self.listener is not None:
-            self.listener.open()
+        """Listen; raises `HostError` if an address cannot be had."""
+        for listener in self._listeners:
+            listener.open()
 
     def close(self) -> None:
         """Stop listening."""
-        if self.listener is not None:
-            self.listener.close()
+        for listener in self._listeners:
+            listener.close()
 
     def _make_listener(self) -> Listener | None:
         listen = self.config.listen
@@ -67,14 +69,26 @@ class Web:
             tls = make_tls(
                 listen.tls_certificate, listen.tls_key, listen.client_authority
             )
-        routes = {
-            "/metrics": self._metrics,
-            "/healthz": self._health,
-            "/readyz": self._readiness,
-        }
-        limits = Limits(listen.connections, listen.timeout_seconds, listen.body_bytes)
+        routes = {"/metrics": self._metrics, **self._probes}
+        limits = Limits(
+            listen.connections,
+            listen.timeout_seconds,
+            listen.body_bytes,
+            listen.patience_seconds,
+        )
         posts = {ALERTS: self._alerts}
         return Listener("gate", listen.address, routes, limits, tls, posts=posts)
+
+    def _prober(self) -> Listener | None:
+        listen = self.config.listen
+        if listen.health is None:
+            return None
+        limits = Limits(
+            listen.connections,
+            listen.timeout_seconds,
+            patience_seconds=listen.patience_seconds,
+        )
+        return Listener("health", listen.health, self._probes, limits)
 
     def _alerts(self, request: Request) -> Response:
         """Take a notification; 200 only once it is in the journal."""
@@ -106,7 +120,7 @@ class Web:
         return scheme.lower() == _SCHEME and is_same
 
     def _metrics(self, request: Request) -> Response:
-        encoder, content_type = choose_encoder(request.accept)
+        encoder, content_type = choose(request.accept)
         return Response(encoder(self._registry), content_type=content_type)
 
     def _health(self, _request: Request) -> Response:

@@ -65,7 +65,8 @@ class TestControl:
         subprocess.run(["dpkg-deb", "-e", packages.deb, tmp_path / "x"], check=True)
 
         assert (tmp_path / "x/conffiles").read_text().split() == [
-            "/etc/fabricmon/fabricmon.yaml"
+            "/etc/fabricmon/fabricmon.yaml",
+            "/etc/fabricmon/gate.yaml",
         ]
 
     def test_sums(self, packages: Packages, tmp_path: Path) -> None:
@@ -131,18 +132,24 @@ class TestFiles:
         assert paths >= {
             "/usr/bin/fabricmon",
             "/usr/lib/systemd/system/fabricmon.service",
+            "/usr/lib/systemd/system/fabricmon-gate.service",
             "/usr/lib/sysusers.d/fabricmon.conf",
+            "/usr/lib/sysusers.d/fabricmon-gate.conf",
+            "/usr/libexec/fabricmon/gate/drain-slurm.sh",
             "/etc/fabricmon/fabricmon.yaml",
+            "/etc/fabricmon/gate.yaml",
             "/usr/share/man/man8/fabricmon.8.gz",
             "/usr/share/doc/fabricmon/copyright",
             "/usr/share/doc/fabricmon/bundled.txt",
             "/usr/share/doc/fabricmon/examples/kernel-log.conf.example",
+            "/usr/share/doc/fabricmon/examples/nhc/fabricmon.nhc",
+            "/usr/share/doc/fabricmon/examples/npd/fabricmon.json",
         }
 
     def test_leave_room_to_nobody(self, packages: Packages) -> None:
         """Nothing lies where another package might put something."""
         ours = re.compile(
-            r"/(usr/(lib|share)/([a-z./]*/)?|etc/)?fabricmon(\b|/).*|"
+            r"/(usr/(lib|libexec|share)/([a-z./]*/)?|etc/)?fabricmon(\b|/).*|"
             r"/usr/bin/fabricmon|"
             r"/usr/share/(man/man8/fabricmon.*|lintian/overrides/fabricmon)"
         )
@@ -157,6 +164,76 @@ class TestFiles:
         for path in packages.tree.rglob("*"):
             if path.is_file():
                 assert place not in path.read_bytes(), path
+
+    def test_enable_nothing(self, packages: Packages) -> None:
+        """No link starts a unit: that is for the scripts, and for you."""
+        paths = {path for _, _, path in _listing(packages.deb)}
+
+        assert not [path for path in paths if path.endswith((".wants/", ".preset"))]
+
+    def test_gate_is_a_dry_run(self, packages: Packages) -> None:
+        """As it comes the gate's configuration is right, and acts on nothing."""
+        done = subprocess.run(
+            [
+                *(packages.tree / "usr/bin/fabricmon", "gate", "check"),
+                *("--config", packages.tree / "etc/fabricmon/gate.yaml"),
+            ],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+
+        assert done.returncode == 0, done.stderr
+        assert "dry run: nothing is called" in done.stdout
+
+    def test_scripts_are_named_where_they_lie(self, packages: Packages) -> None:
+        """What configuration and script say of the script's place is so."""
+        place = "/usr/libexec/fabricmon/gate/drain-slurm.sh"
+        script = packages.tree / place.removeprefix("/")
+
+        assert script.stat().st_mode & 0o777 == 0o755
+        assert f"script.path: {place}\n" in script.read_text()
+        assert (
+            f"as {place}\n" in (packages.tree / "etc/fabricmon/gate.yaml").read_text()
+        )
+
+    def test_scripts_of_slurm(self, packages: Packages) -> None:
+        """They lie where slurm.conf is told to look, and can be called."""
+        names = {"epilog.sh", "healthcheck.sh", "prolog.sh", "resume.sh"}
+        slurm = packages.tree / "usr/libexec/fabricmon/slurm"
+        runs = {path.name for path in slurm.iterdir() if path.stat().st_mode & 0o111}
+
+        assert runs == names
+        assert (slurm / "common.sh").stat().st_mode & 0o777 == 0o644
+
+    @pytest.mark.parametrize("unit", ["fabricmon.service", "fabricmon-gate.service"])
+    def test_units_verify(self, packages: Packages, tmp_path: Path, unit: str) -> None:
+        """Systemd has nothing against the units as they are installed."""
+        shutil.copytree(packages.tree / "usr/lib/systemd", tmp_path / "usr/lib/systemd")
+        units = tmp_path / "usr/lib/systemd/system"
+        for name in ("sysinit", "basic", "shutdown", "network", "network-online"):
+            (units / f"{name}.target").write_text("[Unit]\n")
+        (units / "multi-user.target").write_text("[Unit]\n")
+        for command in ("usr/bin/fabricmon", "bin/kill"):
+            (tmp_path / command).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / command).touch(mode=0o755)
+        done = subprocess.run(
+            [require("systemd-analyze"), "verify", f"--root={tmp_path}", unit],
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+        assert done.stdout == ""
+
+    def test_units_users(self, packages: Packages) -> None:
+        """Each unit's user is one that the package makes."""
+        for name in ("fabricmon", "fabricmon-gate"):
+            unit = packages.tree / f"usr/lib/systemd/system/{name}.service"
+            users = packages.tree / f"usr/lib/sysusers.d/{name}.conf"
+            assert f"\nUser={name}\n" in unit.read_text()
+            assert f"\nu {name} - " in users.read_text()
 
     def test_manual_has_the_service(self) -> None:
         """The manual page names commands that exist."""

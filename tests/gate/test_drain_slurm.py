@@ -38,12 +38,14 @@ def slurm(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(slurm: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the script as the gate does."""
+def run(
+    slurm: Path, *arguments: str, drain: str = "yes"
+) -> subprocess.CompletedProcess[str]:
+    """Run the script as the gate does, by default with its switch on."""
     path = f"{slurm}:{os.environ['PATH']}"
     return subprocess.run(
         [SCRIPT, *arguments],
-        env={"PATH": path, "LC_ALL": "C"},
+        env={"PATH": path, "LC_ALL": "C", "FABRICMON_DRAIN": drain},
         input="{}\n",
         capture_output=True,
         text=True,
@@ -64,6 +66,17 @@ def test_drains(slurm: Path) -> None:
     assert ran.returncode == 0
     assert calls(slurm) == f"update|nodename=gpu17|state=drain|reason={REASON}|"
     assert ran.stdout == f"drained gpu17: {REASON}\n"
+
+
+@pytest.mark.parametrize("drain", ["", "no", "1", "YES"])
+def test_dry_run_is_the_default(slurm: Path, drain: str) -> None:
+    """Short of its switch it only says what it would do, and that the node is in."""
+    ran = run(slurm, "gpu17", REASON, drain=drain)
+
+    assert ran.returncode == 75
+    assert ran.stdout.startswith(f"dry run: would drain gpu17: {REASON}")
+    assert (slurm / "sinfo.calls").exists()
+    assert not calls(slurm)
 
 
 def test_takes_what_the_gate_gives(slurm: Path) -> None:

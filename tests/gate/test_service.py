@@ -40,6 +40,15 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
+def test_journal_of_a_gate_that_never_ran(folder: Path) -> None:
+    """Journal and release say so, rather than what a database says."""
+    gate = GateProcess(folder)
+    for words in (("journal",), ("release", "gpu17")):
+        ran = gate.ask(*words)
+        assert ran.returncode == 70
+        assert "there is no journal yet" in ran.stderr
+
+
 class TestActing:
     def test_dry_run_is_the_default(self, folder: Path) -> None:
         """Nothing is called; what would have been done is written and counted."""
@@ -362,6 +371,26 @@ class TestHostile:
             assert gate.post(notification(alert())).status == 200
             gate.until_calls(1)
             assert [call[0] for call in gate.calls] == ["n1"]
+
+    def test_probes_without_certificate(self, folder: Path, tmp_path: Path) -> None:
+        """Where clients need certificates, a second address tells health, no more."""
+        authority, port = Authority(tmp_path, "site"), free_port()
+        own, client = authority.sign("gate"), authority.sign("alertmanager")
+        listen = {
+            "health": f"{LOOPBACK}:{port}",
+            "tls_certificate": os.fspath(own.certificate),
+            "tls_key": os.fspath(own.key),
+            "client_authority": os.fspath(authority.file),
+        }
+        gate = GateProcess(folder, listen=listen)
+        gate.context = ssl.create_default_context(cafile=authority.file)
+        gate.context.load_cert_chain(client.certificate, client.key)
+        with gate:
+            gate.context, gate.port = None, port
+            assert gate.get("/healthz").status == 200
+            assert gate.get("/readyz").status == 200
+            assert gate.get("/metrics").status == 404
+            assert gate.post(notification(alert())).status in {404, 405}
 
     def test_slow_client(self, folder: Path) -> None:
         """Who promises a body and sends none is dropped, and holds up nobody."""

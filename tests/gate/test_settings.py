@@ -56,6 +56,7 @@ def test_the_example() -> None:
         ("listen:\n  address: 0.0.0.0:9881", "2: listen.address: whoever reaches"),
         ("listen:\n  address: '[::]:9881'", "listen.address: whoever reaches"),
         ("listen:\n  address: gate.example:9881", "listen.address: whoever reaches"),
+        ("listen:\n  health: here", "2: listen.health: 'here' is no address"),
         ("listen:\n  address: null", "listen.address: nothing can come in"),
         ("listen:\n  address: here", "listen.address: 'here' is no address"),
         ("listen:\n  tls_key: /k", "listen.tls_certificate: certificate and key"),
@@ -157,3 +158,16 @@ def test_check_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     file.write_text("act: true\n")
     assert main(["gate", "check", "--config", os.fspath(file)]) == 78
     assert "script.path" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("mode", "told"), [(0o644, True), (0o640, False)])
+def test_a_secret_that_all_can_read(tmp_path: Path, mode: int, told: bool) -> None:  # noqa: FBT001
+    """It is said, with what to do, and ends nothing."""
+    token, file = tmp_path / "token", tmp_path / "gate.yaml"
+    token.touch(mode)
+    token.chmod(mode)
+    file.write_text(f"listen:\n  token_file: {token}\n")
+
+    warnings = load_gate(file).warnings
+
+    assert any("every user of this node can read" in each for each in warnings) is told

@@ -67,6 +67,11 @@ class Chart:
         (container,) = self.pod(values)["containers"]
         return dict(container)
 
+    def gate_pod(self, values: Json) -> Json:
+        """Return the specification of the gate's pod."""
+        spec: Json = self.one("Deployment", values)["spec"]["template"]["spec"]
+        return spec
+
     def lint(self, values: Json | None = None, version: str = "1.30.0") -> list[str]:
         """Return what a strict lint says."""
         found = self._helm.lint(

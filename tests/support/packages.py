@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +19,16 @@ from tests.support.programs import MISSING, require
 ROOT = Path(__file__).parent.parent.parent
 FOLDER = ROOT / "build" / "packages"
 UNREACHABLE = 75
+IN_USE_SECONDS = 1800
+"""Packages of other sources are kept so long: another run may be testing them."""
+
 EPOCH = "1700000000"
 
-_SOURCES = ("deploy/package", "deploy/container", "systemd", "tools/package")
+_SOURCES = (
+    *("deploy/package", "deploy/container", "deploy/gate", "deploy/slurm"),
+    *("deploy/nhc", "deploy/npd"),
+    *("systemd", "tools/package"),
+)
 _FILES = ("CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml")
 
 
@@ -46,7 +54,8 @@ def packages() -> Packages:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "done").exists():
             for old in FOLDER.glob("*/"):
-                shutil.rmtree(old)
+                if time.time() - old.stat().st_mtime > IN_USE_SECONDS:
+                    shutil.rmtree(old)
             _build(folder)
     first, second = sorted(folder.glob("*.deb"))
     (wheel,) = folder.glob("*.whl")

@@ -15,7 +15,7 @@ from tools.package.commands import run
 from tools.package.stage import DOCUMENTS, ROOT, Build, settle
 
 PARTS = ROOT / "deploy" / "package" / "deb"
-CONFFILE = "etc/fabricmon/fabricmon.yaml"
+CONFFILES = ("etc/fabricmon/fabricmon.yaml", "etc/fabricmon/gate.yaml")
 SCRIPTS = ("postinst", "prerm", "postrm")
 
 
@@ -88,12 +88,12 @@ def _put_control(root: Path, build: Build, release: Release, version: str) -> No
     }
     template = (PARTS / "control").read_text()
     (control / "control").write_text(template.format_map(values))
-    (control / "conffiles").write_text(f"/{CONFFILE}\n")
+    (control / "conffiles").write_text("".join(f"/{each}\n" for each in CONFFILES))
     sums = (
         f"{hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()}"
         f"  {path.relative_to(root)}\n"
         for path in files
-        if str(path.relative_to(root)) != CONFFILE
+        if str(path.relative_to(root)) not in CONFFILES
     )
     (control / "md5sums").write_text("".join(sums))
     for name in SCRIPTS:

@@ -15,6 +15,7 @@ from tools.package.interpreter import HOME, VERSION, Interpreter, compile_files
 ROOT = Path(__file__).parent.parent.parent
 LOCK = ROOT / "deploy" / "container" / "requirements.lock"
 DOCUMENTS = "usr/share/doc/fabricmon"
+SCRIPTS = "usr/libexec/fabricmon"
 
 # Wheels for these run wherever the interpreter does. (PEP 600)
 _GLIBC = ("2_17", "2_24", "2_26", "2_27", "2_28", "2_31", "2_34")
@@ -64,10 +65,15 @@ def settle(root: Path, epoch: int) -> None:
     for path in sorted(root.rglob("*"), reverse=True):
         if not path.is_symlink():
             runs = path.is_dir() or path.parent == root / HOME
-            path.chmod(0o755 if runs else 0o644)
+            path.chmod(0o755 if runs or _is_script(path, root) else 0o644)
         os.utime(path, (epoch, epoch), follow_symlinks=False)
     root.chmod(0o755)
     os.utime(root, (epoch, epoch))
+
+
+def _is_script(path: Path, root: Path) -> bool:
+    """Tell a script that is called from one that is only read by others."""
+    return root / SCRIPTS in path.parents and path.read_bytes().startswith(b"#!")
 
 
 def locked() -> dict[str, str]:
@@ -120,10 +126,15 @@ def _install(build: Build, wheels: Path, site: Path) -> None:
 
 
 def _put_files(build: Build, root: Path) -> None:
-    """Add command, unit, user, configuration, manual page and examples."""
-    units, own = ROOT / "systemd", ROOT / "deploy" / "package"
+    """Add command, units, users, configurations, manual page and examples."""
+    units, own, gate = ROOT / "systemd", ROOT / "deploy/package", ROOT / "deploy/gate"
     documents = root / DOCUMENTS
     copies = {
+        gate / "drain-slurm.sh": f"{SCRIPTS}/gate/drain-slurm.sh",
+        gate / "gate.yaml": "etc/fabricmon/gate.yaml",
+        units
+        / "fabricmon-gate.service": "usr/lib/systemd/system/fabricmon-gate.service",
+        units / "fabricmon-gate.sysusers": "usr/lib/sysusers.d/fabricmon-gate.conf",
         units / "fabricmon.service": "usr/lib/systemd/system/fabricmon.service",
         units / "fabricmon.sysusers": "usr/lib/sysusers.d/fabricmon.conf",
         units / "fabricmon.yaml": "etc/fabricmon/fabricmon.yaml",
@@ -132,7 +143,10 @@ def _put_files(build: Build, root: Path) -> None:
     for source, target in copies.items():
         (root / target).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, root / target)
+    shutil.copytree(ROOT / "deploy/slurm", root / SCRIPTS / "slurm")
     shutil.copytree(units / "fabricmon.service.d", documents / "examples")
+    for name in ("nhc", "npd"):
+        shutil.copytree(ROOT / "deploy" / name, documents / "examples" / name)
     _pack(own / "fabricmon.8", root / "usr/share/man/man8/fabricmon.8.gz")
     _pack(ROOT / "CHANGELOG.md", documents / "changelog.gz")
     with (documents / "bundled.txt").open("a") as file:

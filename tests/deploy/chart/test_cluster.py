@@ -107,6 +107,17 @@ class TestObjects:
         reasons = told.partition(": ")[2]
         assert set(reasons.split("), ")) == {reasons}, "there are more reasons"
 
+    @pytest.mark.parametrize("profile", ["gate", "gate-acts", "gate-in-pod"])
+    def test_gate_fits_restricted(
+        self, helm: Chart, cluster: RealApi, profile: str
+    ) -> None:
+        """The gate's pod is one of the strictest level; only the agents' are not."""
+        cluster.apply(_namespace("restricted"))
+        try:
+            _create_pod(cluster, helm.gate_pod(PROFILES[profile]), "gate")
+        finally:
+            cluster.apply(_namespace("privileged"))
+
     def test_privileged_level_is_enough(self, helm: Chart, cluster: RealApi) -> None:
         """For every profile."""
         for number, values in enumerate(PROFILES.values()):

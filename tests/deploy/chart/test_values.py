@@ -15,6 +15,11 @@ from tools import chart as tool
 Json = dict[str, Any]
 
 
+def _gate(**values: Json) -> Json:
+    """Return values of a gate that clients have a token for."""
+    return {"gate": {"enabled": True, "token": {"secretName": "t"}, **values}}
+
+
 @pytest.fixture(scope="module")
 def helm() -> Chart:
     """Return the chart."""
@@ -40,6 +45,13 @@ class TestWrongValues:
             ({"config": {"bursts": {"enabled": 1}}}, "/config/bursts/enabled"),
             ({"config": {"root": "/"}}, "/config.*root"),
             ({"config": {"listen": {"metrics": "x"}}}, "/config/listen.*metrics"),
+            ({"gate": {"enabled": 1}}, "/gate/enabled"),
+            ({"gate": {"journal": {"type": "disk"}}}, "/gate/journal/type"),
+            ({"gate": {"journal": {"size": "big"}}}, "/gate/journal/size"),
+            ({"gate": {"config": {"acts": True}}}, "/gate/config.*acts"),
+            ({"gate": {"config": {"caution": {"budget_ratio": 2}}}}, "budget_ratio"),
+            ({"gate": {"config": {"listen": {"address": "x"}}}}, "listen.*address"),
+            ({"gate": {"config": {"journal": {"folder": "/x"}}}}, "journal.*folder"),
         ],
     )
     def test_is_refused_by_its_path(
@@ -59,6 +71,21 @@ class TestWrongValues:
             (
                 {"podMonitor": {"enabled": True, "tlsConfig": {"serverName": "a"}}},
                 "tls.secretName",
+            ),
+            ({"gate": {"enabled": True}}, "gate.token.secretName"),
+            (_gate(tls={"clientAuthority": True}), "gate.tls.secretName"),
+            (_gate(tls={"scraper": {"serverName": "a"}}), "gate.tls.secretName"),
+            (_gate(config={"act": True}), "gate.script.configMap"),
+            (
+                _gate(
+                    config={"act": True, "script": {"path": "/x"}},
+                    journal={"type": "pod"},
+                ),
+                "gate.journal.type=claim",
+            ),
+            (
+                _gate(config={"script": {"path": "/x"}}, script={"configMap": "a"}),
+                "set one",
             ),
         ],
     )

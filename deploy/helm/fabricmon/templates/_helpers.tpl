@@ -18,11 +18,15 @@ app.kubernetes.io/name: {{ include "fabricmon.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{- define "fabricmon.labels" -}}
+{{- define "fabricmon.commonLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: fabricmon
+{{- end }}
+
+{{- define "fabricmon.labels" -}}
+{{ include "fabricmon.commonLabels" . }}
 {{ include "fabricmon.selectorLabels" . }}
 {{- with .Values.labels }}
 {{ toYaml . }}
