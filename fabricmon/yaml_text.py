@@ -7,12 +7,12 @@ is a number, as in YAML 1.2.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from fabricmon.errors import ConfigError
+from fabricmon.value import Value
 
 LARGEST = 2**63 - 1
 """Largest size of an integer."""
@@ -23,8 +23,21 @@ MAX_NODES = 100_000
 Tree = dict[str, Any]
 
 
+MOST_DEPTH = 64
+"""Brackets within each other: PyYAML looks at all of them for every further token."""
+
+TOO_DEEP = "nested too deeply"
+
+
 class _Loader(yaml.SafeLoader):
-    """Safe loader with the scalars of YAML 1.2."""
+    """Safe loader with the scalars of YAML 1.2, and with bounded nesting."""
+
+    def fetch_flow_collection_start(self, token: type[yaml.Token]) -> None:
+        """Begin a list or mapping in brackets."""
+        if self.flow_level >= MOST_DEPTH:
+            mark = self.get_mark()
+            raise yaml.scanner.ScannerError(None, None, TOO_DEEP, mark)
+        super().fetch_flow_collection_start(token)
 
 
 _OLD_SCALARS = ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:float")
@@ -44,12 +57,19 @@ _Loader.add_implicit_resolver(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Value, frozen=True):
     """A mapping read from YAML, and the line of every key by its dotted path."""
 
     tree: Tree
     lines: dict[str, int]
+
+
+def around(key: str) -> str:
+    """Return the dotted path that holds a key or an item; empty for an outermost one.
+
+    Always shorter, also for a key that has brackets of its own.
+    """
+    return key[: max(key.rfind("."), key.rfind("["), 0)]
 
 
 def parse(text: str, file: str) -> Document:
@@ -70,7 +90,7 @@ def parse(text: str, file: str) -> Document:
     except yaml.YAMLError as error:
         raise _readable(error, file) from None
     except RecursionError:
-        raise ConfigError("nested too deeply", file=file) from None
+        raise ConfigError(TOO_DEEP, file=file) from None
     finally:
         loader.dispose()
 

@@ -11,11 +11,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from prometheus_client import Metric
-from prometheus_client.exposition import choose_encoder
 
 from fabricmon.config import Config
 from fabricmon.label_redaction import make_redactor, redacted
@@ -24,6 +22,7 @@ from fabricmon.redaction import Redactor
 from fabricmon.sinks.families import NODE_FAMILIES, PORT_FAMILIES, Family
 from fabricmon.sinks.measures import Sample, scene_of
 from fabricmon.sinks.name_key import load_key
+from fabricmon.sinks.negotiation import choose
 from fabricmon.sinks.node_exporter_names import ALIAS_FAMILIES
 from fabricmon.sinks.port_measures import Hardware, hardware_of
 from fabricmon.sinks.series import CounterSeries, Shown, readings_of
@@ -36,21 +35,20 @@ from fabricmon.sinks.template import (
     label,
     number,
 )
+from fabricmon.value import Value
 
 MOST_TEMPLATES = 4
 """Formats that are kept ready; clients that ask for more kinds pay for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(Value, frozen=True):
     """An exposition and its content type."""
 
     body: bytes
     content_type: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Newest:
+class _Newest(Value, frozen=True):
     """A snapshot, and when it was published."""
 
     snapshot: Snapshot
@@ -73,8 +71,7 @@ class _Sampled:
         return list(map(_metric, self._families, self._samples))
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
+class _Content(Value, frozen=True):
     """All that is to be exposed now."""
 
     layout: int
@@ -100,8 +97,7 @@ class _Content:
         return [*self.node.metrics(), *self.hardware.metrics(), *self.beside]
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
+class _Ready(Value, frozen=True):
     """A template, and what must still be the same for it to hold."""
 
     template: Template
@@ -157,31 +153,33 @@ class Exposition:
 
     def render(self, accept: str = "") -> Rendered:
         """Render in the format that a client's ``Accept`` header prefers."""
-        encoder, content_type = _choose(accept)
+        encoder, content_type = choose(accept)
         with self._lock:
-            content = self._content()
-            if content is None:
+            # Taken once: a template of one snapshot does not fit the next one.
+            newest = self._newest
+            if newest is None:
                 body = encoder(Fixed(self._beside()))
             else:
-                body = self._render(content, encoder, content_type)
+                body = self._render(newest, encoder, content_type)
         return Rendered(body, content_type)
 
     def metrics(self) -> list[Metric]:
         """Return everything as prometheus_client has it, which is the slow way."""
         with self._lock:
-            content = self._content()
-            if content is None:
+            newest = self._newest
+            if newest is None:
                 return self._beside()
-            series = self._series(content)
-            content = self._content() or content  # which tells what found no room
+            series = self._series(self._content(newest))
+            content = self._content(newest)  # which tells what found no room
             return [*content.metrics(), *series.metrics(readings_of(content.ports))]
 
-    def _render(self, content: _Content, encoder: Encoder, content_type: str) -> bytes:
+    def _render(self, newest: _Newest, encoder: Encoder, content_type: str) -> bytes:
+        content = self._content(newest)
         ready = self._ready.get(content_type)
         filled = None if ready is None else ready.fill(content)
         if filled is None:
             series = self._series(content)
-            content = self._content() or content  # which tells what found no room
+            content = self._content(newest)  # which tells what found no room
             made = self._prepare(content, series, encoder, content_type)
             filled = made.fill(content)
         if filled is None:
@@ -206,10 +204,7 @@ class Exposition:
         self._ready[content_type] = ready
         return ready
 
-    def _content(self) -> _Content | None:
-        newest = self._newest
-        if newest is None:
-            return None
+    def _content(self, newest: _Newest) -> _Content:
         snapshot = newest.snapshot
         if self._redactor is not None:
             snapshot = redacted(snapshot, self._redactor)
@@ -242,14 +237,6 @@ def _redactor(config: Config) -> Redactor | None:
         return None
     key = load_key(policy.key_file, config, "metrics.redact.key_file")
     return make_redactor(policy, key)
-
-
-def _choose(accept: str) -> tuple[Encoder, str]:
-    """Negotiate the format; a version that is none gets what every client can read."""
-    try:
-        return choose_encoder(accept)
-    except (TypeError, ValueError):
-        return choose_encoder("")
 
 
 def _metric(family: Family[Any], samples: Sequence[Sample]) -> Metric:

@@ -1,8 +1,8 @@
 """An HTTP server for a few fixed paths, in threads of its own and bounded in every way.
 
 It answers while the agent's loop hangs, and no client can hold it up: a connection has
-so many seconds to send its request and as many to take the answer, one thread each,
-so many at a time. Parsing is the standard library's.
+so many seconds to send its request and as many to take the answer, one thread each, so
+many at a time (`Places`). Parsing is the standard library's.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ import selectors
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 from queue import Empty, SimpleQueue
 from types import MappingProxyType
@@ -26,7 +25,6 @@ from prometheus_client import Metric
 from fabricmon.config_rules import split_address
 from fabricmon.errors import HostError
 from fabricmon.sinks.http_message import (
-    END_OF_HEAD,
     MOST_OCTETS,
     Header,
     Incoming,
@@ -37,30 +35,39 @@ from fabricmon.sinks.http_message import (
     reply,
     split,
 )
+from fabricmon.sinks.http_places import Part, Places
+from fabricmon.sinks.http_transfer import read_body, read_head, send_all, take_leave
+from fabricmon.value import Value
 
 STOP_SECONDS = 0.5
 """How long `Listener.close` waits for the thread that accepts."""
+
+QUEUE = 1024
+"""Clients that wait in the kernel until they are accepted: a burst finds room there."""
 
 SPARE_SECONDS = 60.0
 """How long one thread is kept for the next connection: scrapers come back by then."""
 
 _PAUSE_SECONDS = 0.1  # before the next try when no connection can be accepted
-_SHORTEST_SECONDS = 1e-6  # a time-out of 0 would mean something else
-_CHUNK_OCTETS = 65536
 _METHODS = ("GET", "HEAD")
 
 
 Route = Callable[[Request], Response]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Value, frozen=True):
     """Connections at a time, and seconds for a request and again for its answer."""
 
     connections: int = 32
     timeout_seconds: float = 2.0
     body_octets: int = 0
     """Longest body of a POST."""
+    patience_seconds: float = 0.25
+    """A client that was waited for so long makes room where all places are taken."""
+
+
+NO_POSTS = Limits()
+"""The limits of a listener that takes no bodies."""
 
 
 class Listener:
@@ -75,7 +82,7 @@ class Listener:
         name: str,
         address: str,
         routes: Mapping[str, Route],
-        limits: Limits = Limits(),
+        limits: Limits = NO_POSTS,
         tls: ssl.SSLContext | None = None,
         *,
         posts: Mapping[str, Route] = MappingProxyType({}),
@@ -90,10 +97,9 @@ class Listener:
         self._posts = posts
         self._limits = limits
         self._tls = tls
-        self._slots = threading.BoundedSemaphore(limits.connections)
+        self._places = Places(limits.connections, limits.patience_seconds)
         self._failures = 0
         self._counting = threading.Lock()
-        self._headless: dict[socket.socket, None] = {}  # oldest first, under that lock
         self._sparing = threading.Lock()
         self._stopping = threading.Event()
         self._accepted: SimpleQueue[socket.socket | None] = SimpleQueue()
@@ -166,7 +172,7 @@ class Listener:
             self._count_failure()
             self._stopping.wait(_PAUSE_SECONDS)
             return
-        if not self._take_slot():
+        if not self._places.take(self._stopping.is_set):
             self._refuse(connection)
             return
         if self._pass_on(connection):
@@ -177,21 +183,8 @@ class Listener:
         try:
             thread.start()
         except RuntimeError:  # out of threads
-            self._slots.release()
+            self._places.leave()
             self._refuse(connection)
-
-    def _take_slot(self) -> bool:
-        """Take a slot, that of who dawdles longest over a request if all are taken."""
-        if self._slots.acquire(blocking=False):
-            return True
-        with self._counting:
-            oldest = next(iter(self._headless), None)
-            if oldest is None:
-                return False
-            del self._headless[oldest]
-            with contextlib.suppress(OSError):  # TLS would say goodbye first
-                socket.socket.shutdown(oldest, socket.SHUT_RDWR)
-        return self._slots.acquire(timeout=_PAUSE_SECONDS)
 
     def _pass_on(self, connection: socket.socket | None) -> bool:
         """Give a connection to the spare thread, or None to end it, if there is one."""
@@ -237,26 +230,24 @@ class Listener:
             with contextlib.closing(self._secured(connection)) as secured:
                 head = self._await_head(secured)
                 if head:
-                    answer = self._answer(head, secured)
-                    secured.settimeout(self._limits.timeout_seconds)
-                    secured.sendall(answer)
-                    _take_leave(secured)
+                    self._send(secured, self._answer(head, secured))
         except Exception:  # noqa: BLE001 - a client must not end what serves the others
             self._count_failure()
         finally:
             connection.close()
-            self._slots.release()
+            self._places.leave()
 
     def _await_head(self, secured: socket.socket) -> bytes:
-        with self._counting:
-            self._headless[secured] = None
-        try:
+        with self._places.waits(secured, Part.ASKING):
             if isinstance(secured, ssl.SSLSocket):
                 secured.do_handshake()
-            return _read_head(secured, self._limits.timeout_seconds)
-        finally:
-            with self._counting:
-                self._headless.pop(secured, None)
+            return read_head(secured, self._limits.timeout_seconds)
+
+    def _send(self, secured: socket.socket, answer: bytes) -> None:
+        with self._places.waits(secured, Part.TAKING):
+            send_all(secured, answer, self._limits.timeout_seconds)
+        with self._places.waits(secured, Part.LEAVING):
+            take_leave(secured, self._limits.timeout_seconds)
 
     def _secured(self, connection: socket.socket) -> socket.socket:
         connection.settimeout(self._limits.timeout_seconds)
@@ -291,7 +282,8 @@ class Listener:
             return plain(HTTPStatus.LENGTH_REQUIRED)
         if length > self._limits.body_octets:
             return plain(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        body = _read_body(connection, begun, length, self._limits.timeout_seconds)
+        with self._places.waits(connection, Part.ASKING):
+            body = read_body(connection, begun, length, self._limits.timeout_seconds)
         return self._call(self._posts[request.path], replace(request, body=body))
 
     def _route(self, method: str, request: Request) -> Response:
@@ -317,56 +309,14 @@ class Listener:
             self._failures += 1
 
 
-def _read_head(connection: socket.socket, seconds: float) -> bytes:
-    """Read up to the empty line or the longest length; nothing if nothing was sent.
-
-    Raises OSError when it does not come in time.
-    """
-    end = time.monotonic() + seconds
-    head = b""
-    while len(head) <= MOST_OCTETS and not any(mark in head for mark in END_OF_HEAD):
-        connection.settimeout(max(end - time.monotonic(), _SHORTEST_SECONDS))
-        received = connection.recv(MOST_OCTETS)
-        if not received and head:
-            message = "the client ended before its request did"
-            raise ConnectionError(message)
-        if not received:
-            return head
-        head += received
-    return head
-
-
-def _read_body(
-    connection: socket.socket, begun: bytes, length: int, seconds: float
-) -> bytes:
-    """Read up to a length; raises OSError when that does not come in time."""
-    end = time.monotonic() + seconds
-    body = bytearray(begun[:length])
-    while len(body) < length:
-        connection.settimeout(max(end - time.monotonic(), _SHORTEST_SECONDS))
-        received = connection.recv(min(_CHUNK_OCTETS, length - len(body)))
-        if not received:
-            message = "the client ended before its body did"
-            raise ConnectionError(message)
-        body += received
-    return bytes(body)
-
-
-def _take_leave(connection: socket.socket) -> None:
-    """Close so that the answer arrives even where a body was sent that nobody read."""
-    if not isinstance(connection, ssl.SSLSocket):
-        connection.shutdown(socket.SHUT_WR)
-        with contextlib.suppress(OSError):
-            connection.recv(MOST_OCTETS)
-
-
 def _listen(host: str, port: int, key: str) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         family, _, _, _, address = found[0]
         both = host == "::" and socket.has_dualstack_ipv6()
+        place = (host, port) if both else address[:2]
         return socket.create_server(
-            (host, port) if both else address[:2], family=family, dualstack_ipv6=both
+            place, family=family, backlog=QUEUE, dualstack_ipv6=both
         )
     except OSError as error:
         name = errno.errorcode.get(error.errno or 0)

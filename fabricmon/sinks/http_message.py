@@ -11,6 +11,8 @@ from io import BytesIO
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from fabricmon.value import Value
+
 MOST_OCTETS = 8192
 """Length of a request with its headers; Prometheus sends some 300 octets."""
 
@@ -57,8 +59,7 @@ class Request:
     body: bytes = field(default=b"", repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming:
+class Incoming(Value, frozen=True):
     """A request as it was understood; without one, ``failure`` says what is wrong."""
 
     method: str
@@ -68,8 +69,7 @@ class Incoming:
     """Octets of its body as it announces them; None where it does not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Value, frozen=True):
     """What a route answers."""
 
     body: bytes

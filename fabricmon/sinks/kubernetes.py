@@ -13,12 +13,12 @@ from fabricmon.errors import ConfigError, HostError
 from fabricmon.model import Delivery, Incident, Snapshot
 from fabricmon.redaction import Redactor
 from fabricmon.runtime.heartbeat import Heartbeat
-from fabricmon.sinks.kubernetes_api import is_installed
-from fabricmon.sinks.kubernetes_courier import SINK, Courier
 from fabricmon.sinks.name_key import load_key
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
+
+    from fabricmon.sinks.kubernetes_courier import Courier
 
 STOP_SECONDS = 0.5
 """How long the end waits for a request that is under way."""
@@ -29,7 +29,7 @@ _KEY = "kubernetes.redact.key_file"
 class KubernetesSink:
     """Passes on what the agent concludes to a thread of its own."""
 
-    name = SINK
+    name = "kubernetes"
 
     def __init__(self, config: Config, log: FilteringBoundLogger) -> None:
         """Connect to nothing yet."""
@@ -69,7 +69,7 @@ class KubernetesSink:
         try:
             self._start(config, before)
         except (ConfigError, HostError) as error:
-            self._log.error("sink_failed", sink=SINK, err=str(error))
+            self._log.error("sink_failed", sink=self.name, err=str(error))
 
     def close(self) -> None:
         """End the thread; the condition stays as it is."""
@@ -80,6 +80,10 @@ class KubernetesSink:
         settings = config.kubernetes
         if not settings.enabled:
             return
+        # A megabyte that an agent does without where this is off.
+        from fabricmon.sinks.kubernetes_api import is_installed  # noqa: PLC0415
+        from fabricmon.sinks.kubernetes_courier import Courier  # noqa: PLC0415
+
         if not is_installed():
             remedy = "install fabricmon[kubernetes], or set kubernetes.enabled: false"
             raise HostError(f"the library lightkube is not installed ({remedy})")

@@ -10,7 +10,6 @@ tells much more of the cluster, is not needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fabricmon.config import Kubernetes
 from fabricmon.sinks.kubernetes_series import Told
 from fabricmon.sinks.kubernetes_words import CONDITION, Condition, Status, bounded
+from fabricmon.value import Value
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -31,8 +31,7 @@ _MOST_ERROR = 300
 _TOO_MANY = 429
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Value, frozen=True):
     """The condition as the server has it; ``changed`` is its lastTransitionTime."""
 
     status: str

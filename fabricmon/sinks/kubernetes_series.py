@@ -8,10 +8,11 @@ one now and then.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fabricmon.config import Kubernetes
 from fabricmon.sinks.kubernetes_words import EventText
+from fabricmon.value import Value
 
 MOST_SERIES = 256
 """Different events remembered; the one that was written longest ago is forgotten."""
@@ -19,8 +20,7 @@ MOST_SERIES = 256
 _Key = tuple[str, str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Value, frozen=True):
     """An event to be written: the first of its kind, or the ``count``-th of a series.
 
     ``first`` and ``at`` are Unix seconds.

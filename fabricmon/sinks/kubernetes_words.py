@@ -8,7 +8,6 @@ from others never does.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from msgspec import UNSET
@@ -31,6 +30,7 @@ from fabricmon.model import (
     Verdict,
 )
 from fabricmon.redaction import NO_NAMES, Names, Redactor
+from fabricmon.value import Value
 
 CONDITION = "FabricHealthy"
 """Type of the node's condition."""
@@ -48,8 +48,7 @@ Status = Literal["True", "False", "Unknown"]
 _ORDER = tuple(Action)
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Value, frozen=True):
     """What the condition says; when it was told and changed is the sender's matter."""
 
     status: Status
@@ -57,8 +56,7 @@ class Condition:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class EventText:
+class EventText(Value, frozen=True):
     """An event without its times; equal texts but for the note are repeats of it."""
 
     reason: str
@@ -68,8 +66,7 @@ class EventText:
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class Voice:
+class Voice(Value, frozen=True):
     """What may be told: the settings, and what takes names out."""
 
     settings: Kubernetes

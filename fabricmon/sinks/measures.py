@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from fabricmon import __version__
 from fabricmon.model import Action, Health, IncidentState, Snapshot
+from fabricmon.value import Value
 
 
 class Sample(NamedTuple):
@@ -29,8 +30,7 @@ class Fare:
     in_flight_since: float = inf
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Value, frozen=True):
     """What is exported of the agent and the node: a snapshot, and the time now.
 
     ``now`` is on the clock of ``snapshot.now``; ``withheld`` are the series that

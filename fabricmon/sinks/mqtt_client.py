@@ -7,7 +7,6 @@ import logging
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import aiomqtt
@@ -17,6 +16,7 @@ from fabricmon.config import Config, Mqtt
 from fabricmon.errors import HostError
 from fabricmon.sinks.mqtt_settings import Access, port_of, read_access
 from fabricmon.sinks.mqtt_threads import Abandonable
+from fabricmon.value import Value
 
 LOST_ERRORS = (MqttError, OSError, ValueError)
 """What a connection may end with; ValueError: a name that no broker takes."""
@@ -38,8 +38,7 @@ _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Value, frozen=True):
     """A message of a broker; who wrote it is not known, nor is it checked."""
 
     topic: str

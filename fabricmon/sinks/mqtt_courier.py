@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fabricmon.config import Config
@@ -29,6 +28,7 @@ from fabricmon.sinks.mqtt_spool import Spool
 from fabricmon.sinks.mqtt_store import Store
 from fabricmon.sinks.mqtt_tally import Tally
 from fabricmon.sinks.name_key import load_key
+from fabricmon.value import Value
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -48,8 +48,7 @@ HANDOVER_SECONDS = 0.25
 _TAKE_AT_ONCE = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Handed:
+class Handed(Value, frozen=True):
     """A change of a finding, and the snapshot that it came with."""
 
     incident: Incident

@@ -11,9 +11,10 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from fabricmon.value import Value
 
 DiskError = sqlite3.Error
 """What every method may raise; also errors of the disk itself."""
@@ -44,8 +45,7 @@ CREATE TABLE IF NOT EXISTS retained(
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Value, frozen=True):
     """How many findings wait at most, and how many bytes they may have."""
 
     rows: int

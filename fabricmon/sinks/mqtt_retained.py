@@ -6,7 +6,7 @@ What is not wanted any more has an empty payload until the broker has taken that
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
 from fabricmon.config import Config
@@ -19,6 +19,7 @@ from fabricmon.redaction import Redactor
 from fabricmon.sinks import mqtt_payloads as payloads
 from fabricmon.sinks import mqtt_topics as topics
 from fabricmon.snapshot_report import port_report
+from fabricmon.value import Value
 
 LIFETIME_SECONDS = 60.0
 """How often lifetime counters are judged anew of a port of which nothing else moved."""
@@ -27,8 +28,7 @@ NOTHING = b""
 """Payload that makes a broker forget a retained topic."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(Value, frozen=True):
     """A port as it was last told, and by what; ``at`` is monotonic seconds."""
 
     port: PortSnapshot

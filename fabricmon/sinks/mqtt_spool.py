@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import DatabaseError, OperationalError
 
 from fabricmon.sinks.mqtt_disk import Bounds, Disk, DiskError
+from fabricmon.value import Value
 
 FILE = "mqtt-spool.sqlite"
 """Name of the data base in the state folder."""
@@ -24,8 +24,7 @@ ASIDE = ".broken"
 _PARTS = ("", "-wal", "-shm", "-journal")
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Value, frozen=True):
     """A finding that waits, and its number by which it is told to be delivered."""
 
     number: int

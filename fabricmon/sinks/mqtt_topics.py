@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import unquote
+
+from fabricmon.value import Value
 
 STEM = "fabricmon/v1"
 """Name and version of the layout; another version is another tree."""
@@ -49,8 +50,7 @@ def filter_of(prefix: str, cluster: str | None, node: str | None) -> str:
     return "/".join((*levels, "#"))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Value, frozen=True):
     """What a topic is about: ``what`` is a word such as ``status`` or ``port``."""
 
     cluster: str

@@ -46,9 +46,10 @@ def _own_key(path: Path) -> bytes:
         return found
     made = secrets.token_hex(_BYTES).encode()
     new = path.with_name(f".{path.name}.new")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new.unlink(missing_ok=True)  # what a crash left may have another mode
         with os.fdopen(os.open(new, flags, _MODE), "wb") as file:
             file.write(made)
         new.replace(path)

@@ -7,12 +7,11 @@ names of files alone, whatever the driver; so do these aliases.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.catalogue import CounterSpec, Directory
 from fabricmon.sinks import port_measures
 from fabricmon.sinks.families import PORT, Family
 from fabricmon.sinks.port_measures import Hardware, each_port
+from fabricmon.value import Value
 
 PREFIX = "node_infiniband_"
 
@@ -88,8 +87,7 @@ _HW_COUNTERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(Value, frozen=True):
     """What node_exporter calls a file's number; ``factor`` is its conversion."""
 
     metric: str

@@ -49,7 +49,11 @@ class PageSink:
             self.name,
             address,
             {"/": self._page, "/now": self._now},
-            Limits(listen.connections, listen.timeout_seconds),
+            Limits(
+                listen.connections,
+                listen.timeout_seconds,
+                patience_seconds=listen.patience_seconds,
+            ),
         )
 
     def open(self) -> None:

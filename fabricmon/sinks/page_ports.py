@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
 from fabricmon.maintenance import under_maintenance
@@ -24,6 +23,7 @@ from fabricmon.sinks.page_burst import busy
 from fabricmon.sinks.page_findings import mark, worst_first
 from fabricmon.sinks.page_spark import POINTS, spark
 from fabricmon.sinks.page_words import NOTHING, clock, number, span, text
+from fabricmon.value import Value
 from fabricmon.verdicts import concerns, of_incident
 
 MAP_PORTS = 16
@@ -55,8 +55,7 @@ _COLUMNS = (
 _NUMBERS = re.compile(r"([0-9]{1,9})")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Value, frozen=True):
     """One port with what stands around it in the snapshot."""
 
     port: PortSnapshot

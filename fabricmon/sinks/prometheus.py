@@ -41,7 +41,11 @@ class PrometheusSink:
         self._healthy_seconds = listen.healthy_seconds
         probes = {"/healthz": self.health, "/readyz": self.readiness}
         routes = {"/metrics": self.metrics, **probes}
-        limits = Limits(listen.connections, listen.timeout_seconds)
+        limits = Limits(
+            listen.connections,
+            listen.timeout_seconds,
+            patience_seconds=listen.patience_seconds,
+        )
         self.listener = Listener("metrics", address, routes, limits, tls)
         self.listeners = [self.listener]
         if listen.health is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fabricmon.config import Config
 from fabricmon.runtime.heartbeat import Heartbeat
-from fabricmon.sinks import kubernetes, log, mqtt, page, prometheus, textfile
+from fabricmon.sinks import kubernetes, log, mqtt, prometheus, textfile
 from fabricmon.sinks.protocol import Sink
 
 if TYPE_CHECKING:
@@ -18,10 +18,21 @@ if TYPE_CHECKING:
 
 Make = Callable[[Config, Heartbeat, "FilteringBoundLogger"], Sink | None]
 
+
+def _make_page(
+    config: Config, heartbeat: Heartbeat, log: FilteringBoundLogger
+) -> Sink | None:
+    if config.listen.page is None:
+        return None
+    from fabricmon.sinks import page  # noqa: PLC0415 - only where it is on
+
+    return page.make(config, heartbeat, log)
+
+
 SINKS: tuple[Make, ...] = (
     log.make,
     prometheus.make,
-    page.make,
+    _make_page,
     textfile.make,
     kubernetes.make,
     mqtt.make,

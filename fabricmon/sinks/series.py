@@ -7,7 +7,6 @@ out of a new snapshot is one pass in C.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -19,6 +18,7 @@ from fabricmon.model import PortId, PortSnapshot, Reading
 from fabricmon.parse.words import LinkLayer
 from fabricmon.sinks.node_exporter_names import Alias, alias_of
 from fabricmon.sinks.template import label, number
+from fabricmon.value import Value
 
 _RANK = {spec: rank for rank, spec in enumerate(ROWS)}
 _HIDING_LAYER = {
@@ -104,8 +104,7 @@ class Shown:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Value, frozen=True):
     """One series: its counter, its port, and the place of its value.
 
     With an ``alias`` it is the same counter under the name that node_exporter has.

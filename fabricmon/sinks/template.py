@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from prometheus_client import Metric
 from prometheus_client.utils import floatToGoString
 
 from fabricmon.runtime.logging import printable
+from fabricmon.value import Value
 
 MOST_CHARACTERS = 128
 """Length of a label's value: names of the kernel are shorter, forged ones not."""
@@ -34,8 +34,7 @@ class Collected(Protocol):
 Encoder = Callable[[Collected], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Value, frozen=True):
     """Metrics that are there already, for an encoder."""
 
     metrics: Sequence[Metric]
@@ -45,8 +44,7 @@ class Fixed:
         return self.metrics
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Value, frozen=True):
     """The text of an exposition with a place for each value, in order."""
 
     text: str

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import generate_latest
+from prometheus_client import Metric, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from fabricmon.catalogue import Directory, generic
@@ -44,7 +44,32 @@ def assert_like_the_library(made: Exposition) -> None:
             assert float(number) == float(own)
 
 
+class _Hasty:
+    """A collector in whose time a snapshot of other ports is published."""
+
+    def __init__(self) -> None:
+        self.made: Exposition | None = None
+        self.calls = 0
+
+    def collect(self) -> list[Metric]:
+        """Publish on every other call, by turns."""
+        self.calls += 1
+        if self.made is not None:
+            layer = IB if self.calls % 2 else ETHERNET
+            self.made.publish(nodes.eight(layer, DRIVER_VALUES))
+        return []
+
+
 class TestTemplate:
+    def test_a_snapshot_that_comes_meanwhile(self) -> None:
+        """A scrape tells of one snapshot, whatever is published while it is made."""
+        hasty = _Hasty()
+        made = Exposition(Config(), (hasty,))
+        made.publish(nodes.eight(IB, DRIVER_VALUES))
+        hasty.made = made
+        for _ in range(4):
+            assert made.render().body
+
     @pytest.mark.parametrize("layer", [IB, ETHERNET])
     def test_text_is_that_of_the_library(self, layer: LinkLayer) -> None:
         """The fast way writes what the slow way does, on the first scrape."""
@@ -105,6 +130,19 @@ class TestTemplate:
         kinds = [series for series in scrape(made) if "finding_open" in series]
         assert len(kinds) == 1
         assert 'kind="port_flap"' in kinds[0]
+
+    def test_snapshot_that_comes_amid_a_scrape_waits_for_the_next(self) -> None:
+        """Also one with fewer ports, as after a reload while a device is away."""
+
+        class Restless:
+            def collect(self) -> list[Metric]:
+                made.publish(nodes.node())
+                return []
+
+        made = Exposition(Config(), (Restless(),))
+        made.publish(nodes.eight(IB, {}))
+        assert b'device="mlx5_7"' in made.render().body
+        assert b'device="mlx5_7"' not in made.render().body
 
     def test_openmetrics_is_served_to_who_prefers_it(self) -> None:
         """Prometheus asks for it first; it has the same samples."""

@@ -19,6 +19,7 @@ from fabricmon.errors import ConfigError, HostError
 from fabricmon.sinks import http
 from fabricmon.sinks.http import Limits, Listener, make_tls
 from fabricmon.sinks.http_message import MOST_OCTETS, Header, Request, Response
+from fabricmon.sinks.http_transfer import read_head
 from tests.support.programs import require
 from tests.support.servers import wait_until
 
@@ -280,7 +281,7 @@ class TestHostileClients:
         dripping = Dripping()
         monkeypatch.setattr(time, "monotonic", lambda: dripping.now)
         with pytest.raises(TimeoutError):
-            http._read_head(dripping, 3.5)  # type: ignore[arg-type]
+            read_head(dripping, 3.5)  # type: ignore[arg-type]
         assert dripping.now == 3
 
     def test_client_that_does_not_read_is_dropped(self, start: Start) -> None:
@@ -325,9 +326,11 @@ class TestHostileClients:
         listener = start(limits=limits)
         with connect(listener) as one:
             one.sendall(b"G")
-            wait_until(lambda: len(listener._headless) == 1, WAIT, "one is read")
+            wait_until(lambda: listener._places.waiting == 1, WAIT, "one is read")
             with connect(listener):
-                wait_until(lambda: len(listener._headless) == 2, WAIT, "so is the next")
+                wait_until(
+                    lambda: listener._places.waiting == 2, WAIT, "so is the next"
+                )
                 assert status(get(listener)) == HTTPStatus.OK
                 assert read(one) == b""
 
@@ -539,7 +542,7 @@ class TestTls:
         """A client that says nothing keeps nobody else away."""
         listener = self.secured(start, keys, None, connections=1)
         with connect(listener) as silent:
-            wait_until(lambda: len(listener._headless) == 1, WAIT, "it is read")
+            wait_until(lambda: listener._places.waiting == 1, WAIT, "it is read")
             answer = self.ask(listener, client(keys, identified=False))
             assert status(answer) == HTTPStatus.OK
             assert read(silent) == b""

@@ -15,6 +15,7 @@ from fabricmon.model import Severity
 from fabricmon.runtime.heartbeat import Heartbeat
 from fabricmon.runtime.logging import make_logger
 from fabricmon.sinks import kubernetes as module
+from fabricmon.sinks import kubernetes_api
 from tests.support.kube_agent import Agent, delivery_of, faked_of, fault
 
 Json = dict[str, Any]
@@ -60,7 +61,7 @@ class TestSwitch:
         self, lone: Agent, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """With what to do."""
-        monkeypatch.setattr(module, "is_installed", lambda: False)
+        monkeypatch.setattr(kubernetes_api, "is_installed", lambda: False)
         with pytest.raises(HostError, match=r"fabricmon\[kubernetes\]"):
             lone.start()
 
