@@ -12,11 +12,13 @@ from fabricmon.fleet.rule import Alert, Group, Label, Notice, Recording
 
 PRESENT = "node:fabricmon_agent:present"
 MISSED = "node:fabricmon_agent:missed"
-MISSED_PLACE = "node:fabricmon_agent:missed_place"
 OFF = "node:fabricmon_clock:off"
 
-_SEEN_STEPS = 288
-"""In how many steps they look back: every five minutes of a day, cheap and enough."""
+_SEEN_STEPS = 96
+"""In how many steps they look back: every quarter of an hour of a day.
+
+A node that was there for less is not missed; each step costs as much as a sample.
+"""
 
 _DASHBOARD = "fabricmon-agents"
 
@@ -57,28 +59,21 @@ def _seen(options: FleetOptions) -> str:
 def _recordings(names: Names, options: FleetOptions) -> Iterator[Recording]:
     seen = _seen(options)
     build = names.series("fabricmon_build_info")
+    node = names.on_node
+    racks = names.series("fabricmon_node_info", 'rack!=""')
+    one = f"topk by ({node}) (1, max by ({node}, rack) ({racks}))"
     yield Recording(
         PRESENT,
-        f"max by ({names.on_node}) ({build})",
-        "1 for every node with an agent that can be scraped.",
+        joined(f"max by ({node}) ({build})", node, "rack", one),
+        "1 for every node with an agent that can be scraped, with its rack.",
     )
     yield Recording(
         MISSED,
         tidy(f"""
-            max by ({names.on_node}) (last_over_time({build}{seen}))
-            unless on ({names.on_node}) {build}
+            topk by ({node}) (1, last_over_time({PRESENT}{seen}))
+            unless on ({node}) {build}
         """),
         "1 for every node that had an agent within a day and has none now.",
-    )
-    places = f"last_over_time({names.series('fabricmon_node_info')}{seen})"
-    yield Recording(
-        MISSED_PLACE,
-        tidy(f"""
-            topk by ({names.on_node}) (1,
-              max by ({names.on_node}, rack) ({places} and on ({names.on_node}) {MISSED})
-            )
-        """),
-        "Where these nodes are, as their agents said last; one series a node.",
         level=2,
     )
     error = names.series("fabricmon_clock_error_seconds")
@@ -87,9 +82,9 @@ def _recordings(names: Names, options: FleetOptions) -> Iterator[Recording]:
     yield Recording(
         OFF,
         tidy(f"""
-            max by ({names.on_node}) ({error}) > {limit}
+            max by ({node}) ({error} > {limit})
             or
-            max by ({names.on_node}) ({kept} == 0)
+            max by ({node}) ({kept} == 0)
         """),
         "Nodes whose clock is off by more than may be, in seconds; 0: nobody keeps it.",
     )
@@ -101,7 +96,7 @@ def _absent(names: Names, options: FleetOptions) -> Alert:
     return Alert(
         name="FabricAgentAbsent",
         kind="agent_absent",
-        expr=joined(MISSED, names.on_node, "rack", MISSED_PLACE),
+        expr=MISSED,
         notice=Notice.TICKET,
         summary=f"{node}: the agent has not been scraped for "
         f"{duration(limits.absent_seconds)} or longer",

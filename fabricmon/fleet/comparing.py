@@ -12,7 +12,14 @@ from fabricmon.fleet.rule import TRAINING, Label
 
 RAILS = "port:fabricmon_rail:info"
 TRAININGS = "port:fabricmon_training:info"
+NODE_TRAININGS = "node:fabricmon_training:info"
 LEAF_RAIL = "leaf:fabricmon_rail:info"
+PORTS = "place:fabricmon_rail:ports"
+CLOCKED = "place:fabricmon_rail:clocked_ports"
+TRAINING_PORTS = "leaf:fabricmon_training:ports"
+RAIL_NODES = "rail:fabricmon_training:nodes"
+
+PLACE_LABELS = "rail, leaf, link_layer, rack"
 
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
@@ -66,6 +73,22 @@ class Site:
         window = f"{self.series(metric)}[{duration(seconds)}]"
         return f"sum by ({self.port}) ({function}({window}))"
 
+    @property
+    def not_worked_on(self) -> str:
+        """Return what takes away ports that somebody works on."""
+        held = "fabricmon_maintenance"
+        whole, port = self.series(held, 'device=""'), self.series(held, 'device!=""')
+        device = self.series(held, 'device!="",port=""')
+        return (
+            f"unless on ({self.node}) {whole}\n"
+            f"unless on ({self.device}) {device}\n"
+            f"unless on ({self.port}) {port}"
+        )
+
+    def ports_of(self, what: str, ports: str = PORTS) -> str:
+        """Return how many ports a leaf, rail or rack has, of a recorded number."""
+        return f'sum by ({self.of(what)}) ({ports}{{{what}!=""}})'
+
 
 def site(options: FleetOptions) -> Site:
     """Return the site; raises `ConfigError` for a selector that is none."""
@@ -99,19 +122,18 @@ def laid_out(text: str) -> str:
 
 
 def on_most_of_a_leaf(
-    site: Site, hit: str, known: str, ports: int, ratio: float
+    site: Site, hit: str, there: str, ports: int, ratio: float
 ) -> str:
     """Return leafs, with their rail, on which so many and so large a share are hit.
 
-    ``hit`` and ``known`` are series of ports with the label ``leaf``; the value is the
-    number of those that are hit.
+    ``hit`` are series of ports with the label ``leaf``, ``there`` is how many ports a
+    leaf has; the value is the number of those that are hit.
     """
     leaf = site.of("leaf")
     number = f'count by ({leaf}) ({hit}{{leaf!=""}})'
-    all_ports = f'count by ({leaf}) ({known}{{leaf!=""}})'
     found = laid_out(f"""
         ({number} >= {ports})
-        and on ({leaf}) ({number} >= on ({leaf}) {ratio:g} * {all_ports})
+        and on ({leaf}) ({number} >= on ({leaf}) {ratio:g} * {there})
     """)
     return laid_out(f"""
         ({found}) + on ({leaf}) group_left (rail) 0 * {LEAF_RAIL}

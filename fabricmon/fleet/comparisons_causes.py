@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fabricmon.fleet import recordings_signs as signs
 from fabricmon.fleet.agent_alerts import OFF
 from fabricmon.fleet.comparing import (
+    CLOCKED,
     LEAF_RAIL,
-    RAILS,
+    NODE_TRAININGS,
+    PORTS,
     TRAININGS,
     Site,
     laid_out,
@@ -22,6 +25,7 @@ from fabricmon.fleet.comparing import (
 )
 from fabricmon.fleet.kind_alerts import NOTICED
 from fabricmon.fleet.promql import duration
+from fabricmon.fleet.recordings_signs import INACTIVE, of
 from fabricmon.fleet.rule import TRAINING, Alert, Label, Notice, Recording
 from fabricmon.fleet.wording import SINCE_DAY
 
@@ -32,50 +36,45 @@ RACK = "rack:fabricmon_fell:ports"
 INITIALISING = "port:fabricmon_initialising:bool"
 TIMED_OUT = "port:fabricmon_ack_timeouts:increase1m"
 
-_ACTIVE = 4
-_LINK_UP = 5
-
 
 def recordings(site: Site) -> Iterator[Recording]:
     """Yield them."""
     yield Recording(
         FELL,
-        _fell(site),
+        f"{of(signs.FELL)} unless on ({site.node}) {OFF}",
         "When ports went down that did so lately, or are down still.",
-        level=2,
+        level=3,
     )
     yield Recording(
         LEAF,
         _together(site, "leaf", f'{FELL}{{leaf!=""}}'),
         "Ports of a leaf that went down together.",
-        level=3,
+        level=4,
     )
     outside = f'{FELL}{{rail!=""}} unless on ({site.of("leaf")}) {LEAF}'
     yield Recording(
         RAIL,
         _together(site, "rail", f"({outside})"),
         "Ports of a rail that went down together, without those of a leaf that did.",
-        level=4,
+        level=5,
     )
     outside = f'{FELL}{{rack!=""}} unless on ({site.of("leaf")}) {LEAF}'
     yield Recording(
         RACK,
         _together(site, "rack", f"({outside})"),
         "Ports of a rack that went down together, without those of a leaf that did.",
-        level=4,
+        level=5,
     )
-    state = site.per_port("fabricmon_infiniband_state_id")
-    physical = site.per_port("fabricmon_infiniband_physical_state_id")
     yield Recording(
         INITIALISING,
-        laid_out(f"""
-            {RAILS}{{link_layer="InfiniBand"}}
-            and on ({site.port}) ({state} > 1 < {_ACTIVE})
-            and on ({site.port}) ({physical} == {_LINK_UP})
-        """),
+        f"""{of(signs.INITIALISING, 'link_layer="InfiniBand"')} * 0 + 1""",
         "1 for ports whose link is trained and that are not configured.",
-        level=2,
+        level=3,
     )
+
+
+def stall_recordings(site: Site) -> Iterator[Recording]:
+    """Yield what a stall of the whole fabric is told by."""
     timeouts = site.counted(
         "increase", "fabricmon_infiniband_local_ack_timeout_errors_total", 60
     )
@@ -89,21 +88,6 @@ def recordings(site: Site) -> Iterator[Recording]:
         "Acknowledge timers of a job's ports that ran out within a minute.",
         level=3,
     )
-
-
-def _fell(site: Site) -> str:
-    recent = f"{site.options.comparisons.causes.recent_seconds:g}"
-    last = site.per_port("fabricmon_port_last_down_timestamp_seconds")
-    state = site.per_port("fabricmon_infiniband_state_id")
-    return laid_out(f"""
-        {RAILS}
-        * on ({site.port}) group_left () (
-          {last} > time() - {recent}
-          or
-          ({last} and on ({site.port}) {state} < {_ACTIVE})
-        )
-        unless on ({site.node}) {OFF}
-    """)
 
 
 def _together(site: Site, what: str, fell: str) -> str:
@@ -124,12 +108,11 @@ def _together(site: Site, what: str, fell: str) -> str:
           ) <= {limits.together_seconds:g}
         )
     """)
-    there = f'{RAILS}{{{what}!=""}} unless on ({site.node}) {OFF}'
     return laid_out(f"""
         (count by ({by}) ({near}) >= {limits.ports})
         and on ({by}) (
           count by ({by}) ({near})
-          >= on ({by}) {limits.ports_ratio:g} * count by ({by}) ({there})
+          >= on ({by}) {limits.ports_ratio:g} * {site.ports_of(what, CLOCKED)}
         )
         and on ({by}) (
           count by ({by}) (group by ({by}, {site.names.node}) ({near})) >= {limits.nodes}
@@ -143,7 +126,6 @@ def alerts(site: Site) -> Iterator[Alert]:
     yield _left(site)
     yield _leaf_control(site)
     yield _changeover(site)
-    yield _stall(site)
 
 
 def _fallen(site: Site) -> Alert:
@@ -178,10 +160,7 @@ def _left(site: Site) -> Alert:
     """Return the alert of a port that stays down when the others are up again."""
     limits = site.options.comparisons.causes
     leaf = site.of("leaf")
-    state = site.per_port("fabricmon_infiniband_state_id")
-    down = laid_out(f"""
-        {FELL}{{leaf!=""}} and on ({site.port}) ({state} < {_ACTIVE})
-    """)
+    down = f'{FELL}{{leaf!=""}} and on ({site.port}) {INACTIVE}'
     return Alert(
         name="FabricPortLeftDown",
         kind="port_down",
@@ -216,7 +195,11 @@ def _leaf_control(site: Site) -> Alert:
         name="FabricLeafNotConfigured",
         kind="fabric_control",
         expr=on_most_of_a_leaf(
-            site, INITIALISING, RAILS, limits.ports, limits.ports_ratio
+            site,
+            INITIALISING,
+            site.ports_of("leaf"),
+            limits.ports,
+            limits.ports_ratio,
         ),
         notice=Notice.TICKET,
         summary="leaf {{ $labels.leaf }}: {{ $value }} ports are trained and not "
@@ -241,7 +224,7 @@ def _changeover(site: Site) -> Alert:
             (count by ({cluster}) ({hit}) >= {limits.ports})
             and on ({cluster}) (
               count by ({cluster}) ({hit})
-              >= on ({cluster}) {limits.control_ratio:g} * count by ({cluster}) ({RAILS})
+              >= on ({cluster}) {limits.control_ratio:g} * sum by ({cluster}) ({PORTS})
             )
             and on ({cluster}) (
               count by ({cluster}) (group by ({site.node}) ({hit})) >= {limits.nodes}
@@ -262,7 +245,7 @@ def _changeover(site: Site) -> Alert:
     )
 
 
-def _stall(site: Site) -> Alert:
+def stall_alert(site: Site) -> Alert:
     """Return the alert of a stall that is over before a scrape sees a state.
 
     Rails of a fabric have nothing in common but its control, and the nodes; a node
@@ -271,10 +254,10 @@ def _stall(site: Site) -> Alert:
     limits = site.options.comparisons.causes
     trained, rail = site.trained, f"{site.trained}, rail"
     nodes = f"group by ({site.node}, {TRAINING}) ({TIMED_OUT})"
-    member = f'{TRAININGS}{{link_layer="InfiniBand"}}'
     build = site.series("fabricmon_build_info")
+    members = f'count by ({trained}) ({NODE_TRAININGS}{{link_layer="InfiniBand"}})'
     gone = (
-        f"{TRAININGS} offset {duration(site.options.findings.job_seconds)} "
+        f"{NODE_TRAININGS} offset {duration(site.options.findings.job_seconds)} "
         f"unless on ({site.node}) {build}"
     )
     named = site.series("fabricmon_peer_votes")
@@ -289,9 +272,7 @@ def _stall(site: Site) -> Alert:
             (count by ({trained}) ({nodes}) >= {limits.nodes})
             and on ({trained}) (
               count by ({trained}) ({nodes})
-              >= on ({trained}) {limits.stall_ratio:g} * count by ({trained}) (
-                group by ({site.node}, {TRAINING}) ({member})
-              )
+              >= on ({trained}) {limits.stall_ratio:g} * {members}
             )
             and on ({trained}) (
               count by ({trained}) (
@@ -299,7 +280,7 @@ def _stall(site: Site) -> Alert:
               ) >= {limits.stall_rails}
             )
             unless on ({trained}) ({gone})
-            unless on ({trained}) ({TRAININGS} and on ({site.node}) {named})
+            unless on ({trained}) ({NODE_TRAININGS} and on ({site.node}) {named})
             unless on ({trained}) (
               {TRAININGS} and on ({site.device}) max by ({site.device}) ({fallen})
             )

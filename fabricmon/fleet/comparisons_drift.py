@@ -11,16 +11,19 @@ from collections.abc import Iterator
 
 from fabricmon.fleet.comparing import Site, laid_out, told
 from fabricmon.fleet.promql import duration
+from fabricmon.fleet.recordings_signs import INACTIVE
 from fabricmon.fleet.rule import Alert, Label, Notice, Recording
 
 FIRMWARE = "device:fabricmon_firmware:info"
 CHANGED = "cluster:fabricmon_firmware_changed:nodes"
+ALIKE = "node:fabricmon_firmware:devices"
 BOARDS = "board:fabricmon_firmware:devices"
+NODES = "board:fabricmon_firmware:nodes"
 ODD = "node:fabricmon_firmware_odd:devices"
 RATE = "node:fabricmon_board_rate:min"
 WIDTH = "node:fabricmon_board_pci_width:min"
 
-_CHANGES = ("1m", "5m", "15m", "30m")
+_CHANGED_SECONDS = 1800
 """Looks back at what a device had: a node that boots for it is away for minutes."""
 
 
@@ -37,27 +40,37 @@ def recordings(site: Site) -> Iterator[Recording]:
         "Firmware of each device, functions left out.",
     )
     yield Recording(
-        BOARDS,
-        f"count by ({cluster}, board_id, firmware_version) ({FIRMWARE})",
-        "Devices by board and firmware.",
+        ALIKE,
+        f"count by ({site.node}, board_id, firmware_version) ({FIRMWARE})",
+        "Devices of a node by board and firmware.",
         level=2,
     )
-    same = f"on ({device}, board_id, firmware_version)"
-    past = " or ".join(f"{FIRMWARE} offset {each}" for each in _CHANGES)
+    yield Recording(
+        BOARDS,
+        f"sum by ({cluster}, board_id, firmware_version) ({ALIKE})",
+        "Devices by board and firmware.",
+        level=3,
+    )
+    yield Recording(
+        NODES,
+        f"count by ({cluster}, board_id) (group by ({site.node}, board_id) ({ALIKE}))",
+        "Nodes with such a board.",
+        level=3,
+    )
+    past = f"last_over_time({FIRMWARE}[{duration(_CHANGED_SECONDS)}])"
     yield Recording(
         CHANGED,
         laid_out(f"""
             count by ({cluster}) (
               group by ({site.node}) (
-                (({past}) unless {same} {FIRMWARE})
-                and on ({device}, board_id) {FIRMWARE}
+                count by ({device}, board_id) ({past}) > 1
               )
             )
         """),
         "Nodes that changed the firmware of a device within half an hour.",
         level=2,
     )
-    yield Recording(ODD, _odd(site), "Devices of a node with an odd firmware.", level=3)
+    yield Recording(ODD, _odd(site), "Devices of a node with an odd firmware.", level=4)
     yield from _measures(site)
 
 
@@ -66,23 +79,17 @@ def _odd(site: Site) -> str:
     limits = site.options.comparisons.drift
     board = f"{site.cluster}, board_id"
     return laid_out(f"""
-        count by ({site.node}, board_id, firmware_version) (
-          {FIRMWARE}
-          and on ({board}, firmware_version) (
-            {BOARDS} < on ({board}) group_left () max by ({board}) ({BOARDS})
-          )
-          and on ({board}) (
-            count by ({board}) (group by ({site.node}, board_id) ({FIRMWARE}))
-            >= {limits.least_nodes}
-          )
+        {ALIKE}
+        and on ({board}, firmware_version) (
+          {BOARDS} < on ({board}) group_left () max by ({board}) ({BOARDS})
         )
+        and on ({board}) {NODES} >= {limits.least_nodes}
     """)
 
 
 def _measures(site: Site) -> Iterator[Recording]:
     """Yield the least rate and width of each node's boards."""
-    state = site.per_port("fabricmon_infiniband_state_id")
-    rate = site.per_port("fabricmon_infiniband_rate_bytes_per_second")
+    rate = site.series("fabricmon_infiniband_rate_bytes_per_second")
     width = site.series("fabricmon_pci_current_link_width")
     boards = f"group by ({site.device}, board_id) ({FIRMWARE})"
     by = f"{site.node}, board_id"
@@ -90,7 +97,7 @@ def _measures(site: Site) -> Iterator[Recording]:
         RATE,
         laid_out(f"""
             max by ({by}) (
-              ({rate} and on ({site.port}) ({state} == 4))
+              max by ({site.device}) ({rate} unless on ({site.port}) {INACTIVE})
               * on ({site.device}) group_left (board_id) {boards}
             )
         """),
@@ -132,9 +139,8 @@ def _firmware(site: Site) -> Iterator[Alert]:
     limits = site.options.comparisons.drift
     board, cluster = f"{site.cluster}, board_id", site.cluster
     odd = f"count by ({board}) (group by ({site.node}, board_id) ({ODD}))"
-    every = f"count by ({board}) (group by ({site.node}, board_id) ({FIRMWARE}))"
     few = laid_out(f"""
-        {odd} <= on ({board}) clamp_min({limits.single_ratio:g} * {every}, {limits.single_nodes})
+        {odd} <= on ({board}) clamp_min({limits.single_ratio:g} * {NODES}, {limits.single_nodes})
     """)
     changed = f"max_over_time({CHANGED}[{duration(limits.update_seconds)}])"
     yield Alert(
@@ -171,7 +177,7 @@ def _firmware(site: Site) -> Iterator[Alert]:
         name="FabricFirmwareMixed",
         kind="config_drift",
         expr=laid_out(f"""
-            {odd} > on ({board}) clamp_min({limits.single_ratio:g} * {every}, {limits.single_nodes})
+            {odd} > on ({board}) clamp_min({limits.single_ratio:g} * {NODES}, {limits.single_nodes})
         """),
         notice=Notice.INFO,
         summary="{{ $value }} nodes have another firmware on board "

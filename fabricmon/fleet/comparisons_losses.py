@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabricmon.fleet.comparing import RAILS, Site, laid_out, told
+from fabricmon.fleet.comparing import Site, laid_out, told
 from fabricmon.fleet.promql import duration
+from fabricmon.fleet.recordings_signs import placed
 from fabricmon.fleet.rule import Alert, Notice, Recording
 
+LOSSES = "port:fabricmon_loss:placed"
 LOST = "port:fabricmon_sequence_errors:increase"
 GAPS = "port:fabricmon_out_of_sequence:increase"
 ERRORS = "rail:fabricmon_link_errors:open"
@@ -26,37 +28,41 @@ _LINK = "link_errors|link_unstable|rate_degraded|port_down|port_flapping|port_fl
 def recordings(site: Site) -> Iterator[Recording]:
     """Yield them."""
     limits = site.options.comparisons.losses
-    for record, metric, what in (
-        (LOST, "fabricmon_infiniband_packet_sequence_errors_total", "sent again"),
-        (
-            GAPS,
-            "fabricmon_infiniband_out_of_sequence_packets_received_total",
-            "that arrived out of sequence",
-        ),
-    ):
+
+    def lost(metric: str) -> str:
         counted = site.counted("increase", metric, limits.window_seconds)
-        yield Recording(
-            record,
-            laid_out(f"""
-                {RAILS}{{rail!=""}}
-                * on ({site.port}) group_left () ({counted} >= {limits.packets})
-            """),
-            f"Packets {what} within the window, where there are too many.",
-            level=2,
-        )
-    found = site.series(
+        return f"{counted} >= {limits.packets}"
+
+    found = site.per_port(
         "fabricmon_finding_open",
         f'kind=~"{_LINK}",role="culprit",severity!="info"',
     )
+    losses = {
+        "sent": lost("fabricmon_infiniband_packet_sequence_errors_total"),
+        "received": lost("fabricmon_infiniband_out_of_sequence_packets_received_total"),
+        "link": found,
+    }
+    yield Recording(
+        LOSSES,
+        placed(site, "loss", losses),
+        "Ports that lose too many packets, by who saw it, or whose link is at fault.",
+        level=2,
+    )
+    for record, loss, what in (
+        (LOST, "sent", "sent again"),
+        (GAPS, "received", "that arrived out of sequence"),
+    ):
+        yield Recording(
+            record,
+            f'max without (loss) ({LOSSES}{{loss="{loss}",rail!=""}})',
+            f"Packets {what} within the window, where there are too many.",
+            level=3,
+        )
     yield Recording(
         ERRORS,
-        laid_out(f"""
-            group by ({site.of("rail")}) (
-              {RAILS}{{rail!=""}} and on ({site.port}) max by ({site.port}) ({found})
-            )
-        """),
+        f'group by ({site.of("rail")}) ({LOSSES}{{loss="link",rail!=""}})',
         "1 for rails with a port whose link is at fault.",
-        level=2,
+        level=3,
     )
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fabricmon.fleet import recordings_signs as signs
 from fabricmon.fleet.agent_alerts import OFF
-from fabricmon.fleet.comparing import RAILS, Site, laid_out, told
+from fabricmon.fleet.comparing import Site, laid_out, told
 from fabricmon.fleet.rule import Alert, Notice, Recording
 
 HELD = "port:fabricmon_pause_received:held"
@@ -22,42 +23,12 @@ FIRST = "rail:fabricmon_pause_onset:first"
 
 def recordings(site: Site) -> Iterator[Recording]:
     """Yield them."""
-    limits = site.options.comparisons.pauses
-    window = limits.window_seconds
-    received = site.counted("rate", "fabricmon_pause_received_seconds_total", window)
-    sent = site.counted("rate", "fabricmon_pause_transmitted_seconds_total", window)
-    onset = site.per_port("fabricmon_port_pause_onset_timestamp_seconds")
-    held, origin = (
-        site.per_port("fabricmon_finding_open", f'kind="{kind}"')
-        for kind in ("pause_victim", "pause_origin")
-    )
-    port = site.port
-    yield Recording(
-        HELD,
-        laid_out(f"""
-            {RAILS} * on ({port}) group_left () ({received} >= {limits.victim_ratio:g})
-            or
-            {RAILS} and on ({port}) {held}
-        """),
-        "Ports that the network holds up, by share of time, or by their agent (1).",
-        level=2,
-    )
-    yield Recording(
-        SENDING,
-        laid_out(f"""
-            {RAILS} * on ({port}) group_left () ({sent} >= {limits.sender_ratio:g})
-            or
-            {RAILS} and on ({port}) ({onset} or {origin})
-        """),
-        "Ports that hold the network up, by share of time, or by their agent (1).",
-        level=2,
-    )
-    yield Recording(
-        ONSET,
-        laid_out(f"{RAILS} * on ({port}) group_left () {onset}"),
-        "Since when ports hold the network up.",
-        level=2,
-    )
+    for record, sign, meaning in (
+        (HELD, signs.HELD, "Ports that the network holds up, by share of time, or 1."),
+        (SENDING, signs.SENDING, "Ports that hold the network up, by share, or 1."),
+        (ONSET, signs.ONSET, "Since when ports hold the network up."),
+    ):
+        yield Recording(record, signs.of(sign), meaning, level=3)
     yield Recording(
         FIRST,
         laid_out(f"""
@@ -65,7 +36,7 @@ def recordings(site: Site) -> Iterator[Recording]:
             unless on ({site.of("rail")}) ({ONSET} and on ({site.node}) {OFF})
         """),
         "The first onset of a rail, where all clocks of those that pause agree.",
-        level=3,
+        level=4,
     )
 
 
@@ -82,7 +53,7 @@ def _tree(site: Site) -> Alert:
     def held(what: str) -> str:
         by = site.of(what)
         ports = f'count by ({by}) ({HELD}{{{what}!=""}})'
-        there = f'count by ({by}) ({RAILS}{{{what}!=""}})'
+        there = site.ports_of(what)
         return f"""
             ({ports} >= {limits.ports})
             and on ({by}) ({ports} >= on ({by}) {limits.ports_ratio:g} * {there})

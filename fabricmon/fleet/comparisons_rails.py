@@ -11,8 +11,17 @@ One direction is enough, and costs half: whoever receives slowly makes its sende
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from fabricmon.fleet.comparing import TRAININGS, Site, laid_out, told
+from fabricmon.fleet.comparing import (
+    NODE_TRAININGS,
+    RAIL_NODES,
+    TRAINING_PORTS,
+    TRAININGS,
+    Site,
+    laid_out,
+    told,
+)
 from fabricmon.fleet.promql import duration
 from fabricmon.fleet.rule import TRAINING, Alert, Notice, Recording
 
@@ -20,12 +29,13 @@ BUSY = "port:fabricmon_busy:ratio"
 RATE = "port:fabricmon_burst_rate:bytes_per_second"
 BUSY_MEDIAN = "node:fabricmon_busy:median"
 RATE_MEDIAN = "node:fabricmon_burst_rate:median"
+BUSY_LIMIT = "node:fabricmon_busy:limit"
 BUSY_SPREAD = "node:fabricmon_busy:spread"
+RATE_LIMIT = "node:fabricmon_burst_rate:limit"
 RATE_SPREAD = "node:fabricmon_burst_rate:spread"
 ODD = "port:fabricmon_rail_odd:bool"
 SLOW = "node:fabricmon_rail_slow:bool"
 SLOW_NODES = "rail:fabricmon_rail_slow:nodes"
-NODES = "rail:fabricmon_training:nodes"
 EXPLAINED = "rail:fabricmon_rail_slow:explained"
 
 MAD_TO_DEVIATION = 1.4826
@@ -51,28 +61,22 @@ def recordings(site: Site) -> Iterator[Recording]:
     ):
         yield Recording(record, _of_training(site, expr), meaning, level=3)
     yield from _middles(site)
+    yield from _limits(site)
     yield Recording(
         ODD,
         _odd(site),
-        "1 for rails that are busier or slower than the others of their node, else 0.",
-        level=6,
+        "1 for rails that are busier or slower than the others of their node.",
+        level=7,
     )
     yield Recording(
         SLOW,
         _slow(site),
         "1 for nodes on which a rail of a job is slow in most windows.",
-        level=7,
+        level=8,
     )
     rail = f"{site.trained}, rail"
     yield Recording(
-        SLOW_NODES, f"count by ({rail}) ({SLOW})", "How many such nodes.", level=8
-    )
-    yield Recording(
-        NODES,
-        f"count by ({rail}) (group by ({site.node}, {TRAINING}, rail) "
-        f'({TRAININGS}{{rail!=""}}))',
-        "Nodes of a job that have the rail.",
-        level=3,
+        SLOW_NODES, f"count by ({rail}) ({SLOW})", "How many such nodes.", level=9
     )
     yield Recording(
         EXPLAINED,
@@ -97,7 +101,7 @@ def _middles(site: Site) -> Iterator[Recording]:
         BUSY_MEDIAN,
         laid_out(f"""
             quantile by ({by}) (0.5, {BUSY}) >= {limits.busy_least_ratio:g}
-            and on ({by}) count by ({by}) ({BUSY}) >= {limits.least_rails}
+            and on ({by}) sum by ({by}) ({NODE_TRAININGS}) >= {limits.least_rails}
         """),
         "Duty of the median rail of a job on a node, where there is enough of it.",
         level=4,
@@ -134,32 +138,50 @@ def _spread(value: str, median: str, by: str, floor: float) -> str:
     """)
 
 
+def _limits(site: Site) -> Iterator[Recording]:
+    """Yield what is odd on a node: one number for all of its ports."""
+    limits = site.options.comparisons.rails
+    on = f"on ({site.node}, {TRAINING})"
+    score = f"{limits.score:g}"
+    yield Recording(
+        BUSY_LIMIT,
+        laid_out(f"""
+            (
+              {BUSY_MEDIAN} + {on} clamp_min({score} * {BUSY_SPREAD}, {limits.busy_step_ratio:g})
+              > {on} {limits.busy_ratio:g} * {BUSY_MEDIAN}
+            )
+            or {limits.busy_ratio:g} * {BUSY_MEDIAN}
+        """),
+        "Duty from which a rail is busier than the others of its node.",
+        level=6,
+    )
+    yield Recording(
+        RATE_LIMIT,
+        laid_out(f"""
+            (
+              {RATE_MEDIAN} - {on} {score} * {RATE_SPREAD}
+              < {on} {limits.rate_ratio:g} * {RATE_MEDIAN}
+            )
+            or {limits.rate_ratio:g} * {RATE_MEDIAN}
+        """),
+        "Rate up to which a rail is slower than the others of its node.",
+        level=6,
+    )
+
+
 def _odd(site: Site) -> str:
+    """Return rails that are busier, or slower and no less busy, than the others."""
     limits = site.options.comparisons.rails
     on = f"on ({site.node}, {TRAINING}) group_left ()"
     port = f"on ({site.port}, {TRAINING})"
-    score, step = f"{limits.score:g}", f"{limits.busy_step_ratio:g}"
+    step = f"{limits.busy_step_ratio:g}"
     return laid_out(f"""
         (
-          (
-            {BUSY} >= {on} ({limits.busy_ratio:g} * {BUSY_MEDIAN})
-            and {port} (
-              {BUSY} - {on} {BUSY_MEDIAN}
-              >= {on} clamp_min({score} * {BUSY_SPREAD}, {step})
-            )
-          )
+          {BUSY} >= {on} {BUSY_LIMIT}
           or
-          (
-            {BUSY} >= {on} clamp_min({BUSY_MEDIAN} - {step}, {limits.busy_least_ratio:g})
-            and {port} ({RATE} > 0)
-            and {port} ({RATE} <= {on} ({limits.rate_ratio:g} * {RATE_MEDIAN}))
-            and {port} ({RATE} <= {on} ({RATE_MEDIAN} - {score} * {RATE_SPREAD}))
-          )
+          {BUSY} >= {on} clamp_min({BUSY_MEDIAN} - {step}, {limits.busy_least_ratio:g})
+          and {port} (({RATE} > 0) <= {on} {RATE_LIMIT})
         ) * 0 + 1
-        or
-        (
-          {BUSY} and on ({site.node}, {TRAINING}) {BUSY_MEDIAN}
-        ) * 0
     """)
 
 
@@ -171,18 +193,21 @@ def _slow(site: Site) -> str:
     limits = site.options.comparisons.rails
     window = duration(limits.window_seconds)
     least = limits.judged_ratio * limits.window_seconds
-    least /= site.options.pace.evaluation_seconds
-    by = f"{site.node}, {TRAINING}, rail"
+    least /= site.options.pace.slow_seconds
+    node = f"{site.node}, {TRAINING}"
     found = site.names.training(
         "fabricmon_rail_finding_open", 'kind="rail_slow",severity!="info"'
     )
     return laid_out(f"""
-        group by ({by}) (
-          avg_over_time({ODD}[{window}]) >= {limits.odd_ratio:g}
-          and count_over_time({ODD}[{window}]) >= {least:g}
+        group by ({node}, rail) (
+          count_over_time({ODD}[{window}])
+          >= on ({node}) group_left ()
+          {limits.odd_ratio:g} * (count_over_time({BUSY_MEDIAN}[{window}]) >= {least:g})
         )
         or
-        group by ({by}) ({found})
+        group by ({node}, rail) (
+          {found}
+        )
     """)
 
 
@@ -199,7 +224,9 @@ def _explained(site: Site) -> str:
 def alerts(site: Site) -> Iterator[Alert]:
     """Yield the alerts of a rail and a job, and of a leaf behind which it is slow."""
     yield _leaf(site)
-    yield _rail(site)
+    rail = _rail(site)
+    yield rail
+    yield _lasting(site, rail)
 
 
 def _leaf(site: Site) -> Alert:
@@ -228,11 +255,9 @@ def _leaf(site: Site) -> Alert:
         name="FabricLeafSlow",
         kind="fabric_suspect",
         expr=laid_out(f"""
-            ({ports} >= {limits.leaf_ports})
-            and on ({leaf}) (
-              {ports}
-              >= on ({leaf})
-              {limits.leaf_ratio:g} * count by ({leaf}) ({TRAININGS})
+            (
+              {ports} >= {limits.leaf_ports}
+              >= on ({leaf}) {limits.leaf_ratio:g} * {TRAINING_PORTS}
             )
             and on ({rail}) ({SLOW_NODES} >= {limits.least_nodes})
             unless on ({rail}) {EXPLAINED}
@@ -261,9 +286,9 @@ def _rail(site: Site) -> Alert:
     rail = f"{site.trained}, rail"
     agreed = laid_out(f"""
         ({SLOW_NODES} >= {limits.least_nodes})
-        and on ({rail}) ({SLOW_NODES} >= on ({rail}) {limits.nodes_ratio:g} * {NODES})
+        and on ({rail}) ({SLOW_NODES} >= on ({rail}) {limits.nodes_ratio:g} * {RAIL_NODES})
     """)
-    most = f"clamp_min({limits.split_ratio:g} * count by ({site.trained}) ({NODES}), 1)"
+    most = f"clamp_min({limits.split_ratio:g} * count by ({site.trained}) ({RAIL_NODES}), 1)"
     return Alert(
         name="FabricRailSlow",
         kind="rail_slow",
@@ -293,4 +318,17 @@ def _rail(site: Site) -> Alert:
         keep_seconds=site.options.pace.keep_seconds,
         labels=told("warning"),
         dashboard="fabricmon-stragglers",
+    )
+
+
+def _lasting(site: Site, rail: Alert) -> Alert:
+    """Return the ticket: for moments it is information, for long the job pays for it."""
+    lasts = site.options.comparisons.rails.lasting_seconds
+    return replace(
+        rail,
+        name="FabricRailSlowLasting",
+        notice=Notice.TICKET,
+        summary="rail {{ $labels.rail }} has paced job {{ $labels.training }} for "
+        f"{duration(lasts)} or longer, on {{{{ $value }}}} nodes, place not known",
+        for_seconds=lasts,
     )

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabricmon.fleet.comparing import (
-    RAILS,
     TRAININGS,
     Site,
     laid_out,
@@ -21,7 +20,8 @@ from fabricmon.fleet.comparing import (
     told,
 )
 from fabricmon.fleet.promql import duration
-from fabricmon.fleet.rule import Alert, Notice, Recording
+from fabricmon.fleet.recordings_signs import INACTIVE
+from fabricmon.fleet.rule import TRAINING, Alert, Notice, Recording
 
 STILL = "port:fabricmon_standing_still:bool"
 WAITING = "port:fabricmon_standing_still:waits"
@@ -29,6 +29,7 @@ WAITING = "port:fabricmon_standing_still:waits"
 _SENT = "fabricmon_infiniband_port_data_transmitted_bytes_total"
 _WAITED = "fabricmon_infiniband_port_transmit_wait_total"
 _DROPPED = "fabricmon_infiniband_port_discards_transmitted_total"
+_SCRAPES = 3
 _HALF_FIELD = 2**31
 """Half of the 32 bits of the counter of waiting: a third of a second at 400 Gb/s."""
 
@@ -41,47 +42,43 @@ def recordings(site: Site) -> Iterator[Recording]:
         "1 for ports with a job that carried traffic minutes ago and none now.",
         level=3,
     )
-    limits = site.options.comparisons.stalls
-    dropped = _grown(site, _DROPPED, 0, limits.window_seconds)
-    waited = _grown(site, _WAITED, 0, limits.quiet_seconds)
+    window = duration(site.options.comparisons.stalls.window_seconds)
+    dropped, waited = site.series(_DROPPED), site.series(_WAITED)
     yield Recording(
         WAITING,
         laid_out(f"""
             {STILL}
-            and on ({site.port}) ({dropped} > 0 or {waited} >= {_HALF_FIELD})
+            and on ({site.port}) (
+              increase({dropped}[{window}]) > 0
+              or
+              increase({waited}[{duration(_quiet_seconds(site))}]) >= {_HALF_FIELD}
+            )
         """),
         "1 for those that wait meanwhile, or dropped what waited for too long.",
         level=4,
     )
 
 
-def _grown(site: Site, metric: str, end: float, begin: float) -> str:
-    """Return how much a counter grew between two times ago, of two samples a port.
-
-    A range of samples would cost many times as much, on all ports at all times; a
-    counter that was reset in between has shrunk, and is not judged.
-    """
-    series = site.series(metric)
-    late = f"{series} offset {duration(end)}" if end else series
-    early = f"{series} offset {duration(begin)}"
-    by = site.port
-    return f"(max by ({by}) ({late}) - max by ({by}) ({early}))"
+def _quiet_seconds(site: Site) -> float:
+    """Return how long nothing moves: a counter must have been scraped meanwhile."""
+    quiet = site.options.comparisons.stalls.quiet_seconds
+    return max(quiet, _SCRAPES * site.options.pace.scrape_seconds)
 
 
 def _still(site: Site) -> str:
-    limits = site.options.comparisons.stalls
-    quiet, before = limits.quiet_seconds, limits.before_seconds
-    line = site.per_port("fabricmon_infiniband_rate_bytes_per_second")
-    now = _grown(site, _SENT, 0, quiet)
-    past = _grown(site, _SENT, quiet, before)
-    port, least = site.port, limits.moving_ratio
+    """Return ports of a job that send next to nothing now, and more before."""
+    limits, port = site.options.comparisons.stalls, site.port
+    quiet = _quiet_seconds(site)
+    past = f"[{duration(limits.before_seconds - quiet)}] offset {duration(quiet)}"
+    sent = site.series(_SENT)
+    least = f"{limits.moving_bytes_per_second:g}"
     return laid_out(f"""
-        {RAILS}{{link_layer="InfiniBand"}}
-        and on ({port}) {TRAININGS}
-        and on ({port}) ({now} >= 0)
-        and on ({port}) ({now} < {least * quiet:g} * {line})
-        and on ({port}) ({past} > {least * (before - quiet):g} * {line})
-        and on ({port}) ({site.per_port("fabricmon_infiniband_state_id")} == 4)
+        max without ({TRAINING}) (
+          {TRAININGS}{{link_layer="InfiniBand"}}
+          and on ({port}) (rate({sent}[{duration(quiet)}]) < {least})
+          and on ({port}) (rate({sent}{past}) > {least})
+          unless on ({port}) {INACTIVE}
+        )
     """)
 
 
@@ -91,7 +88,13 @@ def alerts(site: Site) -> Iterator[Alert]:
     yield Alert(
         name="FabricDeadlock",
         kind="fabric_suspect",
-        expr=on_most_of_a_leaf(site, WAITING, STILL, limits.ports, limits.ports_ratio),
+        expr=on_most_of_a_leaf(
+            site,
+            WAITING,
+            f'count by ({site.of("leaf")}) ({STILL}{{leaf!=""}})',
+            limits.ports,
+            limits.ports_ratio,
+        ),
         notice=Notice.TICKET,
         summary="leaf {{ $labels.leaf }}: {{ $value }} ports wait for credit and "
         "nothing moves",

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabricmon.fleet.comparing import TRAININGS, Site, laid_out, told
+from fabricmon.fleet.comparing import NODE_TRAININGS, Site, laid_out, told
+from fabricmon.fleet.kind_alerts import NOTICED
 from fabricmon.fleet.promql import duration
 from fabricmon.fleet.rule import TRAINING, Alert, Notice, Recording
 
@@ -20,16 +21,21 @@ PEER = "peer:fabricmon_node:info"
 VOTE = "node:fabricmon_vote:bool"
 COUNTED = "node:fabricmon_vote:counted"
 SILENT = "node:fabricmon_agent:silent"
+SUSPECTS = "peer:fabricmon_vote:nodes"
 
-_PAST_SECONDS = (300, 600, 900, 1800, 3600)
+_PAST_SECONDS, _PAST_STEP_SECONDS = 3600, 60
 """Who fell silent is known by what it was: votes stand for some minutes."""
+
+
+def peers(site: Site) -> Recording:
+    """Return who has which name and address: of places, not of this moment."""
+    return Recording(
+        PEER, _peers(site), "The node of a name or address, in the label suspect."
+    )
 
 
 def recordings(site: Site) -> Iterator[Recording]:
     """Yield them."""
-    yield Recording(
-        PEER, _peers(site), "The node of a name or address, in the label suspect."
-    )
     node = site.names.node
     build = site.series("fabricmon_build_info")
     past = _past(build)
@@ -47,7 +53,7 @@ def recordings(site: Site) -> Iterator[Recording]:
         VOTE,
         _votes(site),
         "1 for each node and each peer that it names, with a job of the node.",
-        level=3,
+        level=4,
     )
     limits = site.options.comparisons.votes
     yield Recording(
@@ -59,14 +65,20 @@ def recordings(site: Site) -> Iterator[Recording]:
             )
         """),
         "The same without nodes that name many: with them it is themselves.",
-        level=4,
+        level=5,
+    )
+    yield Recording(
+        SUSPECTS,
+        _named(site, _suspects(site)),
+        "Nodes that name a peer, where they are enough to make a suspect of it.",
+        level=6,
     )
 
 
 def _past(series: str) -> str:
-    """Return a series as it is or was: single samples, no matter how long ago."""
-    older = (f"{series} offset {duration(seconds)}" for seconds in _PAST_SECONDS)
-    return " or ".join((series, *older))
+    """Return a series as it is or was: a sample a minute, no matter how long ago."""
+    steps = f"[{duration(_PAST_SECONDS)}:{duration(_PAST_STEP_SECONDS)}]"
+    return f"last_over_time({series}{steps})"
 
 
 def _peers(site: Site) -> str:
@@ -99,9 +111,7 @@ def _votes(site: Site) -> str:
     node, peer = site.names.node, f"{site.cluster}, peer"
     votes = f"group by ({site.node}, peer) ({site.series('fabricmon_peer_votes')} > 0)"
     build = site.series("fabricmon_build_info")
-    job = laid_out(f"""
-        topk by ({site.node}) (1, group by ({site.node}, {TRAINING}) ({TRAININGS}))
-    """)
+    job = f"topk by ({site.node}) (1, {NODE_TRAININGS})"
     named = laid_out(f"""
         group by ({site.node}, suspect) (
           {votes} * on ({peer}) group_left (suspect) {PEER}
@@ -116,13 +126,14 @@ def _votes(site: Site) -> str:
     return laid_out(f"""
         ({named}) * on ({site.node}) group_left ({TRAINING}) {job}
         or
-        ({named}) unless on ({site.node}) {TRAININGS}
+        ({named}) unless on ({site.node}) {NODE_TRAININGS}
     """)
 
 
 def alerts(site: Site) -> Iterator[Alert]:
     """Yield the alerts."""
     yield _suspect(site)
+    yield _alone(site)
     yield _observer(site)
 
 
@@ -143,29 +154,31 @@ def _named(site: Site, expr: str) -> str:
     """)
 
 
-def _suspect(site: Site) -> Alert:
+def _suspects(site: Site) -> str:
+    """Return peers that enough nodes of a job name, or two if they fell silent."""
     limits = site.options.comparisons.votes
     by, trained = f"{site.cluster}, suspect", site.trained
     observers = f"count by ({by}) ({COUNTED})"
     of_job = f"count by ({by}, {TRAINING}) ({COUNTED})"
     complaining = f"count by ({trained}) (group by ({site.node}, {TRAINING}) ({VOTE}))"
+    return laid_out(f"""
+        (
+          max by ({by}) (
+            ({of_job} >= {limits.observers})
+            >= on ({trained}) group_left ()
+            {limits.observers_ratio:g} * {complaining}
+          )
+          or
+          (({observers} >= {limits.silent_observers}) and on ({by}) {SILENT})
+        )
+    """)
+
+
+def _suspect(site: Site) -> Alert:
     return Alert(
         name="FabricPeerSuspect",
         kind="peer_suspect",
-        expr=_named(
-            site,
-            laid_out(f"""
-                (
-                  max by ({by}) (
-                    ({of_job} >= {limits.observers})
-                    >= on ({trained}) group_left ()
-                    {limits.observers_ratio:g} * {complaining}
-                  )
-                  or
-                  (({observers} >= {limits.silent_observers}) and on ({by}) {SILENT})
-                )
-            """),
-        ),
+        expr=SUSPECTS,
         notice=Notice.INFO,
         summary="{{ $labels.peer }}: {{ $value }} nodes failed towards it, fault at "
         "its end",
@@ -173,6 +186,26 @@ def _suspect(site: Site) -> Alert:
         "tells whether it is the node or one of its ports; if that is silent, the node "
         "is likely down.",
         is_not="a fault of those who name it: they are observers",
+        keep_seconds=site.options.pace.keep_seconds,
+        labels=told("warning", "culprit"),
+        dashboard="fabricmon-jobs",
+    )
+
+
+def _alone(site: Site) -> Alert:
+    """Return the ticket of a peer about which nobody hears anything else."""
+    return Alert(
+        name="FabricPeerUnexplained",
+        kind="peer_suspect",
+        expr=f'{SUSPECTS} unless on ({site.node}) {NOTICED}{{notice!="info"}}',
+        notice=Notice.TICKET,
+        summary="{{ $labels.peer }}: {{ $value }} nodes failed towards it, and nothing "
+        "is told of it",
+        description="Their connections to it were given up, and its own agent found "
+        "nothing, or is silent: look whether the node is alive, then at its switch "
+        "ports, which see what it cannot.",
+        is_not="a fault of those who name it: they are observers",
+        for_seconds=site.options.comparisons.votes.alone_seconds,
         keep_seconds=site.options.pace.keep_seconds,
         labels=told("warning", "culprit"),
         dashboard="fabricmon-jobs",

@@ -2,8 +2,10 @@
 
 Samples are backfilled as OpenMetrics. Recording rules are evaluated level by level by
 range query and backfilled as well, because a backfilled rule sees none of the same
-pass; all rules see the same instants, as those of one group do in a live Prometheus.
-Then alert expressions are evaluated, and `alert_life` applies ``for`` and
+pass. Each group is evaluated at its own interval, and what it records is held until
+its next evaluation, as a live Prometheus looks back to it; at an instant at which
+several groups are evaluated, rules see what all recorded of the same instant. Then
+alert expressions are evaluated, and `alert_life` applies ``for`` and
 ``keep_firing_for``. Fleets that share an engine are told apart by the cluster label.
 
 Backfilled samples have no staleness markers: OpenMetrics cannot write one. The
@@ -13,6 +15,7 @@ that a series ends where the next scrape did not bring it, as it does live.
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +25,7 @@ from itertools import chain
 from math import ceil, floor
 from pathlib import Path
 
-from fabricmon.errors import ConfigError
+from fabricmon.errors import ConfigError, HostError
 from fabricmon.fleet.alert_life import Timing, lives
 from fabricmon.fleet.alert_series import HEAD as ALERT_HEAD
 from fabricmon.fleet.alert_series import alert_series, escaped
@@ -33,6 +36,9 @@ from fabricmon.fleet.queries import Client, Sampled, Span
 from fabricmon.fleet.rule import Alert, Group, Label, Recording
 
 NAME = "__name__"
+
+_RANGE = re.compile(r"\b([a-zA-Z_:][\w:]*)(?:\{[^{}]*\})?\[[^\[\]:]+\]")
+"""A series and a range of its samples; a subquery looks at instants."""
 CONFIGURATION = """\
 # Made by `fabricmon replay`: nothing is scraped, all that is here was backfilled.
 global: {{scrape_interval: {scrape}s, evaluation_interval: {evaluation}s}}
@@ -65,6 +71,10 @@ class Rhythm:
     def lookback_seconds(self) -> float:
         """How long a sample stands."""
         return self.scrape_seconds - 0.001
+
+    def of(self, group: Group) -> int:
+        """Return how often a group is evaluated; one that says nothing: as others."""
+        return max(1, round(group.interval_seconds or self.evaluation_seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +157,22 @@ class _Engine:
             create_blocks(self._programs, samples, self.data)
 
     def record(self, groups: Sequence[Group], spans: Sequence[Span]) -> None:
-        """Evaluate and backfill recordings, one level after the other."""
-        recordings = [each for group in groups for each in group.recordings]
-        for level in sorted({each.level for each in recordings}):
+        """Evaluate and backfill recordings, one level after the other.
+
+        What is held would be counted twice by who reads a range of samples: of those
+        series only what was evaluated is written.
+        """
+        recordings = [(group, each) for group in groups for each in group.recordings]
+        counted, step = _read_as_ranges(groups), self._rhythm.evaluation_seconds
+        for level in sorted({each.level for _, each in recordings}):
             text = self._folder / f"level{level}.om"
-            due = [each for each in recordings if each.level == level]
+            due = [pair for pair in recordings if pair[1].level == level]
             with self._asking() as client, text.open("wb") as out:
-                for each in due:
-                    found = self._query(client, each.record, each.expr, spans)
+                for group, each in due:
+                    every = self._rhythm.of(group)
+                    found = self._query(client, each.record, each.expr, spans, every)
+                    if each.record not in counted:
+                        found = [_held(one, every, step) for one in found]
                     out.writelines(_recorded(each, found))
                 out.write(b"# EOF\n")
                 is_empty = out.tell() == len(b"# EOF\n")
@@ -166,23 +184,24 @@ class _Engine:
         self, groups: Sequence[Group], spans: Sequence[Span], fleets: Sequence[Fleet]
     ) -> Run:
         """Evaluate alerts over what is there now."""
-        alerts = [each for group in groups for each in group.alerts]
-        for number, each in enumerate(alerts):
+        alerts = [(group, each) for group in groups for each in group.alerts]
+        for number, (_, each) in enumerate(alerts):
             path = self._consoles / f"{number}.html"
             path.write_text(console_text(each), encoding="utf-8")
         found: dict[str, list[Firing]] = {fleet.cluster: [] for fleet in fleets}
         by_cluster = {fleet.cluster: fleet for fleet in fleets}
         stray: list[str] = []
         with self._asking() as client:
-            for number, each in enumerate(alerts):
-                for series in self._query(client, each.name, each.expr, spans):
+            for number, (group, each) in enumerate(alerts):
+                every = self._rhythm.of(group)
+                for series in self._query(client, each.name, each.expr, spans, every):
                     fleet = self._fleet_of(series, by_cluster)
                     if fleet is None:
                         stray.append(each.name)
                         continue
                     found[fleet.cluster] += [
                         replace(one, summary=said(client, number, one))
-                        for one in _fired(each, series, self._times(fleet))
+                        for one in _fired(each, series, _times(fleet, every))
                     ]
         evaluations = tuple(
             Evaluation(fleet, tuple(sorted(found[fleet.cluster], key=_fired_at)))
@@ -196,7 +215,8 @@ class _Engine:
         with text.open("wb") as out:
             out.write(ALERT_HEAD)
             for each in run.evaluations:
-                out.writelines(alert_series(each.firings, self._times(each.fleet)))
+                times = _times(each.fleet, self._rhythm.evaluation_seconds)
+                out.writelines(alert_series(each.firings, times))
             out.write(b"# EOF\n")
         if any(each.firings for each in run.evaluations):
             create_blocks(self._programs, text, self.data)
@@ -211,11 +231,13 @@ class _Engine:
             yield client
 
     def _query(
-        self, client: Client, rule: str, expr: str, spans: Sequence[Span]
+        self, client: Client, rule: str, expr: str, spans: Sequence[Span], every: int
     ) -> list[Sampled]:
-        step = self._rhythm.evaluation_seconds
+        begun = (Span(_at_or_after(span.begin, every), span.end) for span in spans)
         series = chain.from_iterable(
-            client.query_range(expr, span, step) for span in spans
+            client.query_range(expr, span, every)
+            for span in begun
+            if span.begin <= span.end
         )
         merged: dict[tuple[tuple[str, str], ...], Sampled] = {}
         for each in series:
@@ -232,10 +254,20 @@ class _Engine:
             return next(iter(fleets.values()))
         return fleets.get(cluster or "")
 
-    def _times(self, fleet: Fleet) -> range:
-        step = self._rhythm.evaluation_seconds
-        begin, end = ceil(fleet.begin / step) * step, floor(fleet.end / step) * step
-        return range(begin, end + 1, step)
+
+def _at_or_after(time: float, step: int) -> int:
+    return ceil(time / step) * step
+
+
+def _times(fleet: Fleet, step: int) -> range:
+    """Return when a fleet is evaluated."""
+    return range(_at_or_after(fleet.begin, step), floor(fleet.end) + 1, step)
+
+
+def _read_as_ranges(groups: Iterable[Group]) -> set[str]:
+    """Return the series of which a rule reads a range of samples."""
+    exprs = (rule.expr for group in groups for rule in group.rules)
+    return {name for expr in exprs for name in _RANGE.findall(expr)}
 
 
 def _join(before: Sampled, more: Sampled, rule: str) -> None:
@@ -249,6 +281,19 @@ def _join(before: Sampled, more: Sampled, rule: str) -> None:
         )
     before.values.extend(more.values)
     before.values.sort()
+
+
+def _held(series: Sampled, every: int, step: int) -> Sampled:
+    """Return a series with each value also at evaluations until the group's next."""
+    values = [
+        (float(at), value)
+        for time, value in series.values
+        for at in (
+            time,
+            *range((int(time) // step + 1) * step, int(time) + every, step),
+        )
+    ]
+    return Sampled(series.metric, values)
 
 
 def _recorded(rule: Recording, found: Iterable[Sampled]) -> Iterator[bytes]:
@@ -272,7 +317,10 @@ def _fired(alert: Alert, series: Sampled, times: range) -> Iterator[Firing]:
         "alertname": alert.name,
     }
     kept = tuple(Label(*each) for each in sorted(labels.items()) if each[1])
-    values = {time: float(value) for time, value in series.values}
+    try:
+        values = {time: float(value) for time, value in series.values}
+    except ValueError as error:
+        raise HostError(f"this is no answer of prometheus: {error}") from None
     timing = Timing(alert.for_seconds, alert.keep_seconds)
     return (Firing(alert, kept, life) for life in lives(times, values, timing))
 

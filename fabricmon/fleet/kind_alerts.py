@@ -68,19 +68,15 @@ def _recordings(names: Names, options: FleetOptions) -> tuple[Recording, ...]:
         ),
         Recording(
             PORT_JOB,
-            _seen(names, "fabricmon_port_job_info", names.on_port, options),
-            "1 for ports that a job uses, or used moments ago, on nodes with findings.",
+            _port_job(names, options),
+            "1 for each job of a port, now or moments ago, on nodes with findings.",
             level=2,
         ),
         Recording(
             NODE_JOB,
-            join_lines(
-                _seen(names, "fabricmon_job_info", names.on_node, options),
-                "or",
-                _seen(names, "fabricmon_port_job_info", names.on_node, options),
-            ),
+            _node_job(names, options),
             "1 for nodes with findings and a job, or with one moments ago.",
-            level=2,
+            level=3,
         ),
         Recording(
             WORKED_ON,
@@ -96,7 +92,7 @@ def _judgements(names: Names, options: FleetOptions) -> tuple[Recording, ...]:
             PAGED,
             _paged(names, options),
             "Open findings that somebody is to be woken up for.",
-            level=3,
+            level=4,
         ),
         Recording(
             PORT_PLACE,
@@ -114,13 +110,13 @@ def _judgements(names: Names, options: FleetOptions) -> tuple[Recording, ...]:
             SORTED,
             _sorted(names),
             "Open findings that people hear of, by who hears (notice).",
-            level=4,
+            level=5,
         ),
         Recording(
             NOTICED,
             _placed(names),
             "The same with leaf, rail, interface and rack, as far as they are known.",
-            level=5,
+            level=6,
         ),
     )
 
@@ -170,10 +166,26 @@ def _last_told(names: Names, options: FleetOptions) -> str:
     """)
 
 
-def _seen(names: Names, metric: str, labels: str, options: FleetOptions) -> str:
+def _seen(series: str, names: Names, options: FleetOptions) -> str:
     past = duration(options.findings.job_seconds)
-    known = f"last_over_time({names.series(metric)}[{past}])"
-    return f"max by ({labels}) ({known} and on ({names.on_node}) {KEPT})"
+    return f"last_over_time({series}[{past}]) and on ({names.on_node}) {KEPT}"
+
+
+def _port_job(names: Names, options: FleetOptions) -> str:
+    jobs = names.training(
+        "fabricmon_port_job_info", of=lambda series: _seen(series, names, options)
+    )
+    return tidy(f"""
+        max by ({names.on_port}, {TRAINING}) (
+{within(jobs, 10)}
+        )
+    """)
+
+
+def _node_job(names: Names, options: FleetOptions) -> str:
+    jobs = _seen(names.series("fabricmon_job_info"), names, options)
+    node = names.on_node
+    return f"max by ({node}) ({jobs})\nor\nmax by ({node}) ({PORT_JOB})"
 
 
 def _paged(names: Names, options: FleetOptions) -> str:
@@ -272,10 +284,7 @@ def joined(expr: str, on: str, labels: str, info: str) -> str:
 
 def _with_job(names: Names, expr: str) -> str:
     """Return ports with the training job that uses them, where one is known."""
-    jobs = names.training("fabricmon_port_job_info")
-    one = (
-        f"topk by ({names.on_port}) (1, max by ({names.on_port}, {TRAINING}) ({jobs}))"
-    )
+    one = f"topk by ({names.on_port}) (1, {PORT_JOB})"
     return joined(expr, names.on_port, TRAINING, one)
 
 

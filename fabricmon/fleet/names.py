@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fabricmon.catalogue import ROWS, CounterKind
@@ -29,7 +30,7 @@ EXPORTED: dict[str, frozenset[str]] = {
 """Labels of every metric of the agent, by its name; the scraper adds more."""
 
 _MATCHER = re.compile(r'\s*([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*("(?:[^"\\]|\\.)*")\s*')
-_JOB = "job"
+_JOB, _EXPORTED = "job", "exported_job"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +80,26 @@ class Names:
         inner = ",".join([*site, matchers] if matchers else site)
         return f"{metric}{{{inner}}}" if inner else metric
 
-    def training(self, metric: str, matchers: str = "") -> str:
+    def training(
+        self, metric: str, matchers: str = "", of: Callable[[str], str] = str
+    ) -> str:
         """Return the same with the training job in the label `TRAINING` as well.
 
-        The scraper honours labels (``job``) or does not (``exported_job``).
+        The scraper honours labels (``job``) or does not (``exported_job``). Put it
+        between parentheses: it has two sides, each labelled once. ``of`` makes an
+        expression of each selector, to label only what is left.
         """
-        series = self.series(metric, matchers)
-        honoured = f'label_replace({series}, "{TRAINING}", "$1", "job", "(.+)")'
-        return f'label_replace({honoured}, "{TRAINING}", "$1", "exported_job", "(.+)")'
+        return "\nor\n".join(
+            f'label_replace({of(series)}, "{TRAINING}", "$1", "{label}", "(.+)")'
+            for series, label in (
+                (self.series(metric, _both(matchers, f'{_EXPORTED}=""')), _JOB),
+                (self.series(metric, _both(matchers, f'{_EXPORTED}!=""')), _EXPORTED),
+            )
+        )
+
+
+def _both(*matchers: str) -> str:
+    return ",".join(filter(None, matchers))
 
 
 def matchers(selector: str, key: str) -> tuple[SiteMatcher, ...]:

@@ -15,6 +15,8 @@ from fabricmon.fleet.options_comparisons import Comparisons
 
 LabelName = Annotated[str, Meta(pattern="^[a-zA-Z_][a-zA-Z0-9_]*$", max_length=64)]
 Selector = Annotated[str, Meta(max_length=1000)]
+Held = Annotated[float, Meta(gt=0, le=120)]
+"""Seconds between evaluations; a sample stands for 300 s, and must outlive a late one."""
 Severity = Literal["critical", "warning", "info", "off"]
 
 
@@ -45,8 +47,17 @@ class Pace(Section, frozen=True):
 
     scrape_seconds: Seconds = 15
     """How often agents are scraped; windows must hold four scrapes."""
-    evaluation_seconds: Seconds = 15
+    evaluation_seconds: Held = 15
     """How often rules are evaluated."""
+    slow_seconds: Held = 30
+    """How often what looks over minutes is evaluated (rails, losses, stalls, ranks).
+
+    Agents take bursts every 30 s, so nothing is known sooner.
+    """
+    place_seconds: Held = 60
+    """How often places and jobs of all ports are looked up: jobs last for hours."""
+    rare_seconds: Held = 120
+    """How often nodes of a job and identities are compared, which holds for minutes."""
     hold_seconds: Pause = 30
     """How long a ticket's condition must hold: two scrapes agree."""
     keep_seconds: Seconds = 120
@@ -77,7 +88,7 @@ class Findings(Section, frozen=True):
 class Agents(Section, frozen=True):
     """Alerts about the agents themselves."""
 
-    evaluation_seconds: Seconds = 60
+    evaluation_seconds: Held = 60
     """How often these are evaluated: none is about a moment, and they look back a day."""
     seen_seconds: Seconds = 86400
     """How long a node is missed that had an agent; then it counts as taken away."""

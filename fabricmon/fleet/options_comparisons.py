@@ -50,6 +50,9 @@ class Rails(Section, frozen=True):
     """Share of a node's rails that are slower than elsewhere: then it is the node."""
     node_hold_seconds: Pause = 300
     """Another window: jobs start and end on their nodes at different times."""
+    lasting_seconds: Pause = 1800
+    """After so long a slow rail is a ticket: checkpoints and evaluations are over, and
+    the whole job goes on at its pace."""
     leaf_ports: Annotated[int, Meta(ge=2)] = 4
     """Fewest ports of a leaf that wait or are paused: behind a slow hop few do."""
     leaf_ratio: Ratio = 0.6
@@ -116,6 +119,9 @@ class Votes(Section, frozen=True):
     """The same where the peer's own agent fell silent: in a ring only two talk to it."""
     targets: Annotated[int, Meta(ge=2)] = 3
     """Peers that one node names, and nobody else does: the node itself is suspect."""
+    alone_seconds: Pause = 240
+    """After so long a ticket, where nothing of the peer itself is told: its agent has
+    confirmed by then what it sees, and votes stand for 300 s after the last sign."""
 
 
 class Losses(Section, frozen=True):
@@ -142,8 +148,8 @@ class Stalls(Section, frozen=True):
 
     window_seconds: Seconds = 120
     """Window of the signs: a switch drops what waited for too long within seconds."""
-    moving_ratio: Ratio = 0.001
-    """Share of the line rate below which a port stands still."""
+    moving_bytes_per_second: Annotated[float, Meta(gt=0)] = 25e6
+    """A port that sends less stands still: 0.1 % of 200 Gb/s."""
     quiet_seconds: Seconds = 45
     """How long nothing moves at least: three scrapes."""
     before_seconds: Seconds = 300
@@ -152,7 +158,7 @@ class Stalls(Section, frozen=True):
     """Fewest ports of the leaf that stand still and wait."""
     ports_ratio: Ratio = 0.5
     """Share of the ports of the leaf."""
-    hold_seconds: Pause = 15
+    hold_seconds: Pause = 30
     """Two evaluations agree."""
 
 

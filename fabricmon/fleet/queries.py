@@ -84,7 +84,10 @@ class Client:
     def _query(self, expr: str, begin: int, end: int, step: int) -> Sequence[Sampled]:
         form = urlencode({"query": expr, "start": begin, "end": end, "step": step})
         body = self._ask("POST", "/api/v1/query_range", form)
-        reply = self._decode(body)
+        try:
+            reply = self._decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise HostError(f"this is no answer of prometheus: {error}") from None
         if reply.status != "success":
             raise HostError(f"prometheus does not evaluate {expr}: {reply.error}")
         return reply.data.result

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 from msgspec import Struct, field
 
-from fabricmon.errors import AbsentError, ParseError
+from fabricmon.errors import AbsentError, ConfigError, ParseError
 from fabricmon.fleet.rule import Alert, Group, Label, Recording
+from fabricmon.yaml_text import parse
 
 _WORD = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _UNITS = {
@@ -55,8 +55,8 @@ def read_rules(path: Path) -> tuple[Group, ...]:
     Raises `ParseError`; `AbsentError` where there is no such file.
     """
     try:
-        document = yaml.safe_load(path.read_bytes())
-        file = msgspec.convert(document, _File)
+        document = parse(path.read_bytes().decode(), str(path))
+        file = msgspec.convert(document.tree, _File)
         if file.spec is not None:
             file = msgspec.convert(file.spec, _File)
         groups = tuple(map(_group, file.groups))
@@ -64,7 +64,10 @@ def read_rules(path: Path) -> tuple[Group, ...]:
         absent = isinstance(error, FileNotFoundError)
         kind = AbsentError if absent else ParseError
         raise kind(f"cannot be read: {error.strerror}", source=str(path)) from None
-    except (yaml.YAMLError, msgspec.ValidationError, ValueError) as error:
+    except ConfigError as error:
+        message = f"holds no rules: {error.message}"
+        raise ParseError(message, source=str(path), line=error.line) from None
+    except (msgspec.ValidationError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())
         raise ParseError(f"holds no rules: {reason}", source=str(path)) from None
     return _with_levels(groups)
@@ -108,9 +111,12 @@ def _with_levels(groups: tuple[Group, ...]) -> tuple[Group, ...]:
     read = {each.record: set(_WORD.findall(each.expr)) for each in recordings}
     levels = dict.fromkeys(read, 1)
     for _ in read:  # as deep as there are recordings, at the most
+        before = dict(levels)
         for name, words in read.items():
             below = [levels[word] for word in words if word in levels and word != name]
             levels[name] = min(len(read), max(below, default=0) + 1)
+        if levels == before:
+            break
     return tuple(
         replace(group, rules=_levelled(group.rules, levels)) for group in groups
     )

@@ -176,7 +176,7 @@ class Alertmanager:
             return None
         try:
             return msgspec.json.decode(data, type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise HostError(f"{self._access.url} is no Alertmanager: {error}") from None
 
     def _connection(self) -> http.client.HTTPConnection:

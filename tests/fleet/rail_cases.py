@@ -45,6 +45,33 @@ def _rails() -> Iterator[Case]:
         ],
     )  # fmt: skip
     yield Case(
+        "FabricRailSlowLasting",
+        {
+            **cluster(NODES[:3]),
+            **ports(
+                busy, every("0.4x200", NODES[:3]), others, direction="transmitted"
+            ),
+            **ports(
+                busy, every("0.4x19 0.7x180", NODES[:3]), direction="transmitted"
+            ),
+        },
+        silent_at="37m",
+        fires_at="39m",
+        told=[
+            told(
+                "FabricRailSlowLasting", "rail_slow", {"rail": "1", "training": JOB},
+                "rail 1 has paced job train for 30m or longer, on 3 nodes, place not "
+                "known",
+                "On these nodes the rail is busy for longer than the others of the "
+                "job, or sends at a lower rate, in 60% of the windows. One slow hop "
+                "makes the whole rail slow: look for the port or leaf with a sign of "
+                "its own. Duty of the rail now: 70%. What it is not: proof against "
+                "any node: all of them see the same, and none has a reason of its "
+                "own.", notice="ticket", dashboard="fabricmon-stragglers",
+            )
+        ],
+    )  # fmt: skip
+    yield Case(
         "FabricLeafSlow",
         {
             **cluster(),

@@ -111,6 +111,20 @@ SILENT: Mapping[str, tuple[str, dict[str, str]]] = {
         "FabricStall",
         _finding("n3", "port_down"),
     ),
+    "its own agent tells": (
+        "FabricPeerUnexplained",
+        {
+            series(
+                "fabricmon_finding_open",
+                node="n5",
+                **PORT,
+                kind="port_down",
+                severity="critical",
+                role="culprit",
+                action="inspect",
+            ): ALWAYS
+        },
+    ),
     "others name the same peers": (
         "FabricObserverSuspect",
         {series("fabricmon_peer_votes", node="n5", peer="n4"): "1x200"},

@@ -54,7 +54,16 @@ RULES = (
     alert("Down", "up == 0"),
     alert("Nowhere", "absent(y)"),
 )
-GROUPS = (Group("g", 15, RULES),)
+SLOW_RULES = (
+    Recording("node:x:seen", "max by (cluster, node) (x)", ""),
+    Recording("node:x:counted", "max by (cluster, node) (x)", ""),
+    alert("Rare", "x > 4", for_seconds=60),
+    alert("Many", "count_over_time(node:x:counted[2m]) > 2"),
+)
+GROUPS = (
+    Group("g", 15, (*RULES, alert("Held", "node:x:seen > 4"))),
+    Group("slow", 60, SLOW_RULES),
+)
 
 
 def series(name: str, values: Iterable[float | None], begin: int, **labels: str) -> str:
@@ -152,6 +161,24 @@ def test_recording_ends_with_its_series(run: Run) -> None:
     """A rule that reads a recording sees no sample of an evaluation before."""
     found = of(run, "one", "Recorded", node=ODD)
     assert times(found) == [(15, 105), (165, None)]
+
+
+def test_a_slow_group_sees_its_own_evaluations(run: Run) -> None:
+    """What holds between two of them it never sees, and ``for`` begins at one."""
+    # High from 67 to 142 s: it is seen at 120 s only.
+    assert times(of(run, "one", "Rare", node="a")) == []
+    # There at 60 s, gone at 120 s, there at 180 s and since.
+    assert times(of(run, "one", "Rare", node=ODD)) == [(240, None)]
+
+
+def test_what_a_slow_group_records_is_held(run: Run) -> None:
+    """Who is evaluated more often reads it until the next evaluation."""
+    assert times(of(run, "one", "Held", node="a")) == [(120, 180)]
+
+
+def test_what_a_slow_group_records_is_counted_once(run: Run) -> None:
+    """A range of samples has one for each evaluation of the group."""
+    assert times(of(run, "one", "Many", node="a")) == [(180, None)]
 
 
 def test_levels(run: Run) -> None:

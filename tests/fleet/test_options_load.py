@@ -31,6 +31,13 @@ def test_nothing_is_the_default() -> None:
     assert load_options(None) == FleetOptions()
 
 
+@pytest.mark.parametrize("key", ["slow", "place", "rare"])
+def test_no_recording_may_go_out_between_evaluations(key: str) -> None:
+    """A sample stands for five minutes: a late evaluation must not leave a hole."""
+    with pytest.raises(ConfigError, match=rf"pace\.{key}_seconds"):
+        load_options(None, [f"pace.{key}_seconds=180"])
+
+
 def test_promql_is_taken_as_it_stands() -> None:
     """A setting of a text is no YAML: braces and colons are its own."""
     expr = 'a:b{c="d"} == 1 # not a comment'

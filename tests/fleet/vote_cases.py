@@ -41,6 +41,29 @@ def _votes() -> Iterator[Case]:
             )
         ],
     )  # fmt: skip
+    yield Case(
+        "FabricPeerUnexplained",
+        {
+            **cluster(),
+            **{
+                series("fabricmon_peer_votes", node=node, peer="n5"): "_x20 8x40"
+                for node in ("n1", "n2", "n3")
+            },
+        },
+        silent_at="8m45s",
+        fires_at="9m",
+        told=[
+            told(
+                "FabricPeerUnexplained", "peer_suspect", {"node": "n5", "peer": "n5"},
+                "n5: 3 nodes failed towards it, and nothing is told of it",
+                "Their connections to it were given up, and its own agent found "
+                "nothing, or is silent: look whether the node is alive, then at its "
+                "switch ports, which see what it cannot. What it is not: a fault of "
+                "those who name it: they are observers.", role="culprit",
+                notice="ticket", dashboard="fabricmon-jobs", shown="&var-node=n5",
+            )
+        ],
+    )  # fmt: skip
     alive = cluster(NODES[:4])
     gone = cluster(("n5",), values="1x20 _x40")
     yield Case(
