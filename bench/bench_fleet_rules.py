@@ -1,20 +1,21 @@
 """What a fleet costs its Prometheus: series, memory, and time of rules.
 
-One process answers for all nodes with what a simulated agent exports under a job, its
-names changed from node to node and its counters moving. A real Prometheus scrapes them
-every 15 s and evaluates all rules. Half and a quarter of the nodes show how it grows.
-Processor time is that of Prometheus less that of one without rules, so that it holds on
-a busy machine too; durations are what Prometheus says, and need a quiet one.
+One process answers for all nodes (`fleet_pages`). A real Prometheus scrapes them every
+15 s and evaluates all rules. Half and a quarter of the nodes show how it grows.
+
+Processor time is that of Prometheus less that of one without rules, and samples that
+rules touch are counted: both hold on a busy machine too. Durations are what Prometheus
+says, the shortest of some evaluations, and still need a machine that is not too busy:
+rounds that were missed are told, and what they would have cost is in no figure.
 """
 
 from __future__ import annotations
 
 import argparse
+import http.client
 import os
-import re
 import signal
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,73 +23,83 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import get_context
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
+from fleet_pages import PROFILE, SCRAPE_SECONDS, Line, page_of, serve
+from markers import now_and_here, replace_between
 
 from fabricmon.fleet.options import FleetOptions
 from fabricmon.fleet.programs import LOOPBACK, find_programs
 from fabricmon.fleet.render import rule_file
 from fabricmon.fleet.rules import groups
-from fabricmon.fleet.scraping import Scraper, Scraping
-from fabricmon.host.trace_read import TraceReader
-from fabricmon.replaying_fleet import leaf_places, replay_node
-from fabricmon.sim.truth import FleetFile
 
-ROOT = Path(__file__).parent.parent
-SCENARIO = """\
-name: bench-fleet-rules
-summary: A job on healthy nodes
-profile: H100-IB-NDR-8x400
-nodes: 3
-duration: 330
-jobs: [{id: train, start: 20, init: 5}]
-"""
-SCRAPE_SECONDS = 15
-NODES_PER_LEAF = 32
-NODES_PER_JOB = 64
-READINGS = 3
-SLOWEST = 8
-_SITE_LABELS = re.compile(
-    r',?(?:job="fabricmon"|instance="[^"]*"|node="node\d+"|cluster="[^"]*")'
-)
-_SECONDS = "prometheus_rule_group_last_duration_seconds"
+READINGS = 4
+"""Rounds that are measured: a minute, so that each group is evaluated as often as it
+is in an hour, by share."""
+ALONE_WARM_SECONDS = 60
+DEAREST = 12
+_TIMEOUT_SECONDS = 180
 _MIB = 2**20
+_MISSED = "prometheus_rule_group_iterations_missed_total"
+_FAILED = "prometheus_rule_evaluation_failures_total"
 
 
 def main() -> None:
-    """Measure each size and print a table."""
+    """Measure each size, tell what fails, and print tables of what did not."""
+    options = _options()
+    failed = 0
+    rows: list[Size] = []
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        page = page_of(Path(folder), options.profile)
+        print(f"{len(page)} series a node; Prometheus {_version()}", flush=True)
+        for nodes in options.nodes:
+            run = Run(page, nodes, Path(folder))
+            try:
+                alone = run.measure(ALONE_WARM_SECONDS, rules=False)
+                full = run.measure(options.warm, rules=True)
+            except (OSError, http.client.HTTPException, RuntimeError) as error:
+                failed += 1
+                print(f"{nodes} nodes failed: {type(error).__name__}: {error}")
+                continue
+            rows.append(replace(full, scraping=alone.processor))
+            print(_summary(rows[-1:]), flush=True)
+    if rows:
+        print(_table(rows))
+    if rows and options.out is not None:
+        head = f"Of {now_and_here()}, load {os.getloadavg()[0]:.1f} after it.\n\n"
+        replace_between(options.out, "bench-fleet-rules", head + _summary(rows))
+    sys.exit(1 if failed else 0)
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, nargs="*", default=[128, 256, 512])
-    parser.add_argument("--warm", type=float, default=120, help="seconds")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        page = _page(Path(folder))
-        print(f"{len(page)} series a node; Prometheus {_version()}")
-        rows = []
-        for nodes in options.nodes:
-            alone = _measure(page, nodes, options.warm / 2, Path(folder), rules=False)
-            full = _measure(page, nodes, options.warm, Path(folder), rules=True)
-            rows.append(replace(full, scraping=alone.processor))
-    print(_table(rows))
+    parser.add_argument(
+        "--warm", type=float, default=330, help="seconds; windows are 300 s long"
+    )
+    parser.add_argument("--profile", default=PROFILE, help="what nodes are simulated")
+    parser.add_argument("--out", type=Path, help="document to write to")
+    return parser.parse_args()
 
 
 @dataclass(frozen=True)
-class Line:
-    """A series: its name and labels, where it stands, how much it grows a second."""
+class Rule:
+    """What a rule costs: seconds of an evaluation, samples that it touches."""
 
-    key: str
-    value: float
-    slope: float
+    group: str
+    interval: float
+    name: str
+    seconds: float
+    samples: int
 
 
 @dataclass(frozen=True)
 class Size:
-    """What one size of a fleet cost; durations are medians of a group's last ones."""
+    """What one size of a fleet cost; memory in bytes, processor as share of a core."""
 
     nodes: int
     series: int
@@ -96,196 +107,117 @@ class Size:
     memory: float
     processor: float
     scraping: float
-    durations: dict[str, float]
-    slowest: list[tuple[float, str]]
+    rules: tuple[Rule, ...]
+    missed: int
+
+    @property
+    def busy(self) -> float:
+        """Share of their intervals in which groups are evaluated, all together."""
+        return sum(rule.seconds / rule.interval for rule in self.rules)
+
+    @property
+    def longest(self) -> float:
+        """Share of its interval that the longest group takes; they go side by side."""
+        groups = {rule.group: rule.interval for rule in self.rules}
+        return max((self.of(name) / each for name, each in groups.items()), default=0)
+
+    @property
+    def samples(self) -> float:
+        """Samples that are touched a second."""
+        return sum(rule.samples / rule.interval for rule in self.rules)
+
+    def of(self, group: str) -> float:
+        """Return the seconds of an evaluation of a group."""
+        return sum(rule.seconds for rule in self.rules if rule.group == group)
 
 
-def _version() -> str:
-    command = [find_programs().prometheus, "--version"]
-    text = subprocess.run(command, capture_output=True, text=True, check=True)
-    return (text.stdout + text.stderr).split()[2]
+@dataclass(frozen=True)
+class Run:
+    """So many nodes, and a folder for what Prometheus keeps."""
 
+    page: list[Line]
+    nodes: int
+    folder: Path
 
-def _page(folder: Path) -> list[Line]:
-    """Play a node of a small fleet; return what it exports."""
-    fleet, scenario = folder / "fleet", folder / "scenario.yaml"
-    scenario.write_text(SCENARIO)
-    command = [sys.executable, "-m", "fabricmon", "simulate", os.fspath(scenario)]
-    command += ["--out", os.fspath(fleet)]
-    subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
-    known = msgspec.json.decode((fleet / "fleet.json").read_bytes(), type=FleetFile)
-    name = known.nodes[0]
-    trace = fleet / f"{name}.trace.jsonl.gz"
-    reader = TraceReader(trace)
-    scraper = Scraper(name, reader.header.start, Scraping(SCRAPE_SECONDS))
-    reader.close()
-    replay_node(trace, None, leaf_places(known).get(name, ()), scraper)
-    played = scraper.write(folder / name)
-    samples: dict[str, list[tuple[float, float]]] = {}
-    for line in played.path.read_text().splitlines():
-        key, value, at = line.rsplit(" ", 2)
-        samples.setdefault(key, []).append((float(at), float(value)))
-    last = max(at for seen in samples.values() for at, _ in seen)
-    return [
-        _line(key, seen)
-        for key, seen in samples.items()
-        if seen[-1][0] == last and not key.startswith("up{")
-    ]
+    def measure(self, warm: float, *, rules: bool) -> Size:
+        """Run a Prometheus against them, and read what it says of itself."""
+        port, own = _free_port(), _free_port()
+        arguments = (self.page, self.nodes, port)
+        server = get_context("spawn").Process(target=serve, args=arguments)
+        server.start()
+        try:
+            with self._prometheus(port, own, rules=rules) as process:
+                time.sleep(warm)
+                return self._read(process, own)
+        finally:
+            server.terminate()
+            server.join()
 
-
-def _line(key: str, seen: list[tuple[float, float]]) -> Line:
-    name, _, labels = key.partition("{")
-    kept = _SITE_LABELS.sub("", labels.removesuffix("}")).strip(",")
-    old, new = seen[len(seen) // 2], seen[-1]
-    grows = name.endswith("_total") and new[0] > old[0]
-    slope = (new[1] - old[1]) / (new[0] - old[0]) if grows else 0.0
-    return Line(f"{name}{{{kept}}}" if kept else name, new[1], slope)
-
-
-class _Pages:
-    """The pages of all nodes; numbers are put in when they are asked for."""
-
-    def __init__(self, lines: list[Line], nodes: int) -> None:
-        self._begun = time.monotonic()
-        self._moving = [line for line in lines if line.slope]
-        fixed = [line for line in lines if not line.slope]
-        text = "".join(f"{line.key} {line.value!r}\n" for line in fixed)
-        text = text.replace("%", "%%")
-        text += "".join(line.key.replace("%", "%%") + " %d\n" for line in self._moving)
-        self._texts = [_renamed(text, node) for node in range(nodes)]
-
-    def of(self, node: int) -> bytes:
-        """Return what a node says now."""
-        age = time.monotonic() - self._begun
-        values = (line.value + line.slope * age for line in self._moving)
-        return (self._texts[node] % tuple(values)).encode()
-
-
-def _renamed(text: str, node: int) -> str:
-    """Give a page to another node: its leafs, its job, its identity."""
-    text = text.replace('"leaf00-', f'"leaf{node // NODES_PER_LEAF:02}-')
-    text = text.replace('job="train"', f'job="train{node // NODES_PER_JOB}"')
-    text = text.replace('guid="0xa088c2', f'guid="0x{node:06x}')
-    return re.sub(r'address="10\.', f'address="{node % 200 + 20}.{node // 200}.', text)
-
-
-class _Server(ThreadingHTTPServer):
-    """Answers many at a time; who hangs up is not told."""
-
-    request_queue_size = 1024
-    daemon_threads = True
-
-    def handle_error(self, *_: object) -> None:
-        """Say nothing: Prometheus ends with connections open."""
-
-
-def _serve(lines: list[Line], nodes: int, port: int) -> None:
-    pages = _Pages(lines, nodes)
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        known: ClassVar[_Pages] = pages
-
-        def do_GET(self) -> None:
-            body = self.known.of(int(self.path.rsplit("/", 1)[1]))
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    _Server((LOOPBACK, port), Handler).serve_forever()
-
-
-def _measure(
-    lines: list[Line], nodes: int, warm: float, folder: Path, *, rules: bool
-) -> Size:
-    """Run a Prometheus against so many nodes, and read what it says of itself."""
-    port, own = _free_port(), _free_port()
-    server = get_context("spawn").Process(target=_serve, args=(lines, nodes, port))
-    server.start()
-    try:
-        with _prometheus(
-            folder / f"{nodes}-{rules}", nodes, port, own, rules=rules
-        ) as process:
-            time.sleep(warm)
-            before, begun = _cpu_seconds(process), time.monotonic()
-            pages = []
-            for _ in range(READINGS):
-                time.sleep(SCRAPE_SECONDS)
-                pages.append(_metrics(own))
-            spent = _cpu_seconds(process) - before
-            share = spent / (time.monotonic() - begun)
-            return _size(nodes, pages, share, own)
-    finally:
-        server.terminate()
-        server.join()
-
-
-def _size(nodes: int, pages: list[dict[str, float]], share: float, own: int) -> Size:
-    names = [key for key in pages[-1] if key.startswith(_SECONDS)]
-    durations = {
-        key.rpartition(";")[2].removesuffix('"}'): statistics.median(
-            page[key] for page in pages
+    def _read(self, process: subprocess.Popen[bytes], own: int) -> Size:
+        if process.poll() is not None:
+            raise RuntimeError(f"Prometheus ended with {process.returncode}")
+        missed = _sum(_metrics(own), _MISSED)
+        before, begun = _cpu_seconds(process), time.monotonic()
+        readings = []
+        for _ in range(READINGS):
+            time.sleep(SCRAPE_SECONDS)
+            readings.append(_rules(own))
+        spent = _cpu_seconds(process) - before
+        share = spent / (time.monotonic() - begun)
+        said = _metrics(own)
+        if _sum(said, _FAILED):
+            raise RuntimeError(f"{_sum(said, _FAILED):.0f} evaluations failed")
+        return Size(
+            self.nodes,
+            round(said["prometheus_tsdb_head_series"]),
+            _recorded(own),
+            said["process_resident_memory_bytes"],
+            share,
+            share,
+            tuple(_costs(own, readings)),
+            round(_sum(said, _MISSED) - missed),
         )
-        for key in names
-    }
-    missed = {
-        k: v for k, v in pages[-1].items() if "iterations_missed_total" in k and v
-    }
-    failed = {
-        k: v for k, v in pages[-1].items() if "evaluation_failures_total" in k and v
-    }
-    if missed or failed:
-        print("missed", missed, "failed", failed)
-    return Size(
-        nodes,
-        round(pages[-1]["prometheus_tsdb_head_series"]),
-        _recorded(own),
-        pages[-1]["process_resident_memory_bytes"],
-        share,
-        share,
-        durations,
-        _slowest(own),
-    )
+
+    @contextmanager
+    def _prometheus(
+        self, port: int, own: int, *, rules: bool
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        folder = self.folder / f"{self.nodes}-{rules}"
+        folder.mkdir()
+        site = FleetOptions()
+        made = groups(site) if rules else ()
+        (folder / "rules.yaml").write_text(rule_file(made, site))
+        (folder / "prometheus.yml").write_text(_configuration(self.nodes, port))
+        command = [find_programs().prometheus, f"--config.file={folder}/prometheus.yml"]
+        command += [f"--storage.tsdb.path={folder}/data", "--log.level=warn"]
+        command += [f"--web.listen-address={LOOPBACK}:{own}"]
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            yield process
+        finally:
+            _end(process)
 
 
-def _recorded(own: int) -> int:
-    path = "/api/v1/query?query=count(%7B__name__%3D~%22.%2B%3A.%2B%22%7D)"
-    reply = msgspec.json.decode(_get(own, path))
-    found = reply["data"]["result"]
-    return int(found[0]["value"][1]) if found else 0
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End it; one that still evaluates rules on a busy machine takes long."""
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(_TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired:
+        print("Prometheus did not end by itself", flush=True)
+        process.kill()
+        process.wait()
 
 
-def _slowest(own: int) -> list[tuple[float, str]]:
-    """Return the rules that take longest, and how long they took last."""
-    reply = msgspec.json.decode(_get(own, "/api/v1/rules"))
-    found = [
-        (rule["evaluationTime"], rule["name"])
-        for group in reply["data"]["groups"]
-        for rule in group["rules"]
-    ]
-    return sorted(found, reverse=True)[:SLOWEST]
-
-
-@contextmanager
-def _prometheus(
-    folder: Path, nodes: int, port: int, own: int, *, rules: bool
-) -> Iterator[subprocess.Popen[bytes]]:
-    folder.mkdir()
-    site = FleetOptions()
-    made = groups(site) if rules else ()
-    (folder / "rules.yaml").write_text(rule_file(made, site))
+def _configuration(nodes: int, port: int) -> str:
     targets = "".join(
         f"""
       - targets: ["{LOOPBACK}:{port}"]
         labels: {{__metrics_path__: /{n}, node: node{n:04}, instance: node{n:04}}}"""
         for n in range(nodes)
     )
-    (folder / "prometheus.yml").write_text(f"""
+    return f"""
 global:
   scrape_interval: {SCRAPE_SECONDS}s
   evaluation_interval: {SCRAPE_SECONDS}s
@@ -296,17 +228,57 @@ scrape_configs:
     honor_labels: true
     metric_relabel_configs: [{{target_label: cluster, replacement: bench}}]
     static_configs:{targets}
-""")
-    command = [find_programs().prometheus, f"--config.file={folder}/prometheus.yml"]
-    command += [f"--storage.tsdb.path={folder}/data", "--log.level=warn"]
-    command += [f"--web.listen-address={LOOPBACK}:{own}"]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
+"""
+
+
+def _version() -> str:
+    command = [find_programs().prometheus, "--version"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True)
+    return (text.stdout + text.stderr).split()[2]
+
+
+def _rules(own: int) -> list[tuple[str, float, str, str, float]]:
+    """Return group, interval, name, expression and last seconds of all rules."""
+    reply = msgspec.json.decode(_get(own, "/api/v1/rules"))
+    return [
+        (
+            group["name"],
+            float(group["interval"]),
+            rule["name"],
+            rule["query"],
+            float(rule["evaluationTime"]),
+        )
+        for group in reply["data"]["groups"]
+        for rule in group["rules"]
+    ]
+
+
+def _costs(
+    own: int, readings: list[list[tuple[str, float, str, str, float]]]
+) -> Iterator[Rule]:
+    for same in zip(*readings, strict=True):
+        group, interval, name, expr, _ = same[0]
+        seconds = min(each[-1] for each in same)
+        yield Rule(group, interval, name, seconds, _samples(own, expr))
+
+
+def _samples(own: int, expr: str) -> int:
+    """Return how many samples an evaluation touches."""
+    said = _query(own, expr, stats="all")["stats"]["samples"]
+    return int(said["totalQueryableSamples"])
+
+
+def _recorded(own: int) -> int:
+    found = _query(own, 'count({__name__=~".+:.+"})')["result"]
+    return int(found[0]["value"][1]) if found else 0
+
+
+def _query(own: int, expr: str, **more: str) -> Any:
+    path = "/api/v1/query?" + urlencode({"query": expr, **more})
+    reply = msgspec.json.decode(_get(own, path))
+    if reply["status"] != "success":
+        raise RuntimeError(f"{expr}: {reply.get('error')}")
+    return reply["data"]
 
 
 def _cpu_seconds(process: subprocess.Popen[bytes]) -> float:
@@ -323,8 +295,12 @@ def _metrics(port: int) -> dict[str, float]:
     return found
 
 
+def _sum(said: dict[str, float], name: str) -> float:
+    return sum(value for key, value in said.items() if key.startswith(name))
+
+
 def _get(port: int, path: str) -> bytes:
-    connection = HTTPConnection(LOOPBACK, port, timeout=30)
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=_TIMEOUT_SECONDS)
     connection.request("GET", path)
     return connection.getresponse().read()
 
@@ -336,31 +312,40 @@ def _free_port() -> int:
         return port
 
 
-def _table(rows: list[Size]) -> str:
+def _summary(rows: list[Size]) -> str:
     head = (
         "| nodes | series | of them recorded | memory MiB | a core, scraping "
-        "| a core, rules | ms a node and round | rules of a round, s |"
+        "| a core, rules | ms a node and round | of their interval | samples a second "
+        "| longest group, of its interval | rounds missed |"
     )
-    lines = [head, "|---|---|---|---|---|---|---|---|"]
+    lines = [head, "|---|---|---|---|---|---|---|---|---|---|---|"]
     for row in rows:
         rules = row.processor - row.scraping
         each = rules * SCRAPE_SECONDS / row.nodes * 1000
         lines.append(
             f"| {row.nodes} | {row.series:,} | {row.recorded:,} | "
             f"{row.memory / _MIB:,.0f} | {row.scraping:.1%} | {rules:.1%} | "
-            f"{each:.2f} | {sum(row.durations.values()):.2f} |"
+            f"{each:.2f} | {row.busy:.1%} | {row.samples:,.0f} | "
+            f"{row.longest:.1%} | {row.missed} |"
         )
-    names = sorted(rows[-1].durations)
-    lines += ["", "| group, s | " + " | ".join(str(row.nodes) for row in rows) + " |"]
-    lines.append("|---|" + "---|" * len(rows))
-    lines += [
-        f"| `{name}` | "
-        + " | ".join(f"{row.durations[name]:.3f}" for row in rows)
-        + " |"
-        for name in names
-    ]
-    lines += ["", f"| slowest rules of {rows[-1].nodes} nodes | s |", "|---|---|"]
-    lines += [f"| `{name}` | {taken:.3f} |" for taken, name in rows[-1].slowest]
+    return "\n".join(lines)
+
+
+def _table(rows: list[Size]) -> str:
+    last = rows[-1]
+    numbers = " | ".join(str(row.nodes) for row in rows)
+    lines = [_summary(rows), "", f"| group, s | every s | {numbers} |"]
+    lines.append("|---|---|" + "---|" * len(rows))
+    for name, interval in dict.fromkeys((r.group, r.interval) for r in last.rules):
+        taken = " | ".join(f"{row.of(name):.3f}" for row in rows)
+        lines.append(f"| `{name}` | {interval:g} | {taken} |")
+    lines += ["", f"| dearest rules, ms a second | samples | {numbers} |"]
+    lines.append("|---|---|" + "---|" * len(rows))
+    each = list(zip(*(row.rules for row in rows), strict=True))
+    each.sort(key=lambda same: -same[-1].seconds / same[-1].interval)
+    for same in each[:DEAREST]:
+        taken = " | ".join(f"{rule.seconds / rule.interval * 1e3:.2f}" for rule in same)
+        lines.append(f"| `{same[-1].name}` | {same[-1].samples:,} | {taken} |")
     return "\n".join(lines)
 
 

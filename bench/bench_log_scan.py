@@ -153,6 +153,13 @@ def peak_mib(read: Read, pieces: Iterator[bytes]) -> float:
     return peak / (1 << 20)
 
 
+def speed(read: Read, megabytes: int) -> float:
+    """Return how many MB/s a core reads of made-up text."""
+    block = Lines().block(min(megabytes, 40) * MEGABYTE)
+    _, seconds = measured(read, pieces_of(block, megabytes * MEGABYTE))
+    return megabytes / seconds
+
+
 def main() -> None:
     """Measure and print."""
     size = (int(sys.argv[1]) if len(sys.argv) > 1 else 200) * MEGABYTE

@@ -12,7 +12,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench_node_exporter import cpu_seconds, get, resident_mib
+from broker import broker
+from programs import cpu_seconds, free_port, get, resident_mib
 from tree import Node
 
 from fabricmon.config import Log
@@ -51,10 +51,10 @@ def main() -> None:
     """Measure and print."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         root = Path(folder)
-        port = _free_port()
-        with _broker(root, port):
+        port = free_port()
+        with broker(root, port):
             _side_by_side(root, port)
-        _memory(root, _free_port())
+        _memory(root, free_port())
         _rate(root)
 
 
@@ -106,7 +106,7 @@ def _memory(root: Path, port: int) -> None:
 
 
 def _rate(root: Path) -> None:
-    port = _free_port()
+    port = free_port()
     sink = _sink(root / "rate", port, spool=FINDINGS)
     for number in range(1, FINDINGS + 1):
         sink.publish(*_told(number))
@@ -114,7 +114,7 @@ def _rate(root: Path) -> None:
             time.sleep(0.2)
     while (fares := sink.delivery) is None or fares.waiting < FINDINGS:
         time.sleep(0.1)
-    with _broker(root, port):
+    with broker(root, port):
         while (fares := sink.delivery) is None or not fares.connected:
             time.sleep(0.01)
         begun, cpu = time.monotonic(), time.process_time()
@@ -160,7 +160,7 @@ def _told(number: int) -> tuple[Snapshot, tuple[Incident, ...]]:
 
 @contextmanager
 def _agent(root: Path, name: str, mqtt: dict[str, object]) -> Iterator[tuple[int, str]]:
-    port, own = _free_port(), root / name
+    port, own = free_port(), root / name
     own.mkdir()
     tree = {
         "root": str(root),
@@ -180,28 +180,6 @@ def _agent(root: Path, name: str, mqtt: dict[str, object]) -> Iterator[tuple[int
             yield process.pid, f"http://127.0.0.1:{port}/metrics"
         finally:
             process.terminate()
-
-
-@contextmanager
-def _broker(root: Path, port: int) -> Iterator[None]:
-    config = root / f"mosquitto-{port}.conf"
-    config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n", "utf-8")
-    path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin"))
-    with subprocess.Popen(
-        ["mosquitto", "-c", str(config)],
-        env=os.environ | {"PATH": path},
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 if __name__ == "__main__":

@@ -1,202 +1,134 @@
-"""CPU and memory beside Debian's node_exporter, on the same files in one run.
+"""CPU, memory, start and series beside other exporters, on the same files in one run.
 
-Both read a node of eight mlx5 ports whose traffic moves. A round is what happens from
-one poll of the error counters to the next, at default periods, and one scrape. Time is
-compressed: every default period is divided by five, so that a round takes a second.
+Nodes of 2 to 64 mlx5 ports, without and with 16 virtual functions each. Traffic moves.
+See `side_by_side` for what is counted; sizes may be given as arguments: ``8 16x16``.
+
+    MINUTES=3 python bench/bench_node_exporter.py [--out FILE] [SIZE ...]
 """
 
 from __future__ import annotations
 
-import json
+import argparse
 import os
-import socket
-import subprocess
-import sys
-import tempfile
-import threading
-import time
-import urllib.request
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
-import msgspec
-from tree import Node
+from markers import now_and_here, replace_between
+from peers import available
+from side_by_side import Comparison, Cost, Size, compare
 
-from fabricmon.config import Periods
+MINUTES = int(os.environ.get("MINUTES", "3"))
+"""Minutes with scrapes, of 12 rounds each."""
 
-ROUNDS = int(os.environ.get("ROUNDS", "120"))
-WARM_ROUNDS = 15
-COMPRESSION = 5
-"""Default periods are divided by this; errors are polled every 5 s."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """What one of the two costs."""
-
-    name: str
-    values: int
-    cpu_seconds: float
-    resident_mib: float
-    scrape_milliseconds: float
-
-    @property
-    def microseconds_per_value(self) -> float:
-        """CPU of one round, for each value that it exports."""
-        return self.cpu_seconds / ROUNDS / self.values * 1e6
+SIZES = ("2", "8", "16", "64", "2x16", "8x16", "16x16", "64x16")
+MANY = 500  # so many functions are not polled five times as fast as usual
+SLOWLY = 2.5
+NODE_SERIES, PORT_SERIES = 60, 80
+"""The bar: so many series a node, and so many more for each port."""
 
 
 def main() -> None:
-    """Measure both at the same time and print a table."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        root = Path(folder)
-        node = Node(root)
-        stop = threading.Event()
-        threading.Thread(target=node.keep_moving, args=(1.0, stop)).start()
-        try:
-            with fabricmon(root, _compressed()) as ours, _node_exporter(root) as theirs:
-                figures = _measure(ours, theirs)
-        finally:
-            stop.set()
-    mine, other = figures
-    print("| | values | CPU a round | CPU a value | resident | scrape |")
-    print("|---|---|---|---|---|---|")
-    for item in figures:
-        round_ms = item.cpu_seconds / ROUNDS * 1e3
-        print(
-            f"| {item.name} | {item.values} | {round_ms:.2f} ms | "
-            f"{item.microseconds_per_value:.2f} us | {item.resident_mib:.1f} MiB | "
-            f"{item.scrape_milliseconds:.1f} ms |"
-        )
-    ratio = mine.microseconds_per_value / other.microseconds_per_value
-    print(f"\nCPU per exported value: ratio {ratio:.2f} (bar: at most 0.5)")
+    """Measure every size and print tables."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("sizes", nargs="*", default=SIZES, metavar="PORTSxFUNCTIONS")
+    options.add_argument("--out", type=Path, help="document to write to")
+    chosen = options.parse_args()
+    peers, done = available(), []
+    for text in chosen.sizes:
+        done.append(compare(size_of(text), peers, MINUTES))
+        print("\n".join(table(done[-1:])), flush=True)
+    done.sort(key=lambda each: (each.size.functions, each.size.ports))
+    told = "\n".join(report(done))
+    print(told)
+    if chosen.out is not None:
+        replace_between(chosen.out, "bench-beside", told)
 
 
-@dataclass(frozen=True, slots=True)
-class Exporter:
-    """A running program and where it is scraped."""
+def size_of(text: str) -> Size:
+    """Read a size such as ``8`` or ``8x16``."""
+    ports, _, functions = text.partition("x")
+    size = Size(int(ports), int(functions or 0))
+    many = size.ports * (1 + size.functions) > MANY
+    return replace(size, compression=SLOWLY) if many else size
 
-    name: str
-    process: subprocess.Popen[bytes]
-    url: str
 
-
-@contextmanager
-def fabricmon(root: Path, periods: Mapping[str, float]) -> Iterator[Exporter]:
-    """Run an agent on the node at ``root``; periods not given are the default."""
-    port = _free_port()
-    config = root / "fabricmon.yaml"
-    config.write_text(
-        f"root: {root}\nstate_folder: {root}/state\nrun_folder: {root}/run\n"
-        f"listen: {{metrics: '127.0.0.1:{port}', page: null}}\n"
-        f"periods: {json.dumps(dict(periods))}\n",
-        "utf-8",
+def report(done: Sequence[Comparison]) -> Iterator[str]:
+    """Yield everything for the document."""
+    loads = [load for each in done for load in each.load]
+    yield (
+        f"Of {now_and_here()}, {MINUTES} minutes of 12 rounds with scrapes and "
+        f"{MINUTES - 1} without, of each size; load {min(loads):.1f} to "
+        f"{max(loads):.1f}. CPU is user and system time, the median minute and in "
+        "brackets the least and the most.\n"
     )
-    (root / "run").mkdir()
-    command = [sys.executable, "-m", "fabricmon", "run", "--config", str(config)]
-    with _running("fabricmon", command, port) as exporter:
-        yield exporter
+    yield from table(done)
+    yield ""
+    yield from series(done)
 
 
-def _compressed() -> dict[str, float]:
-    periods: dict[str, float] = msgspec.to_builtins(Periods())
-    # The kernel tells nothing of links that are files; on a node it does, and then
-    # neither their state nor their counters of outages are read more often.
-    periods["state_without_netdev_seconds"] = periods["state_seconds"]
-    periods["outages_seconds"] = periods["errors_seconds"]
-    return {key: value / COMPRESSION for key, value in periods.items()}
+def table(done: Sequence[Comparison]) -> Iterator[str]:
+    """Yield what every program costs."""
+    yield (
+        "| ports | VFs a port | program | values | of ports | CPU ms a round | "
+        "of it a scrape | CPU us a value | ratio | RSS MiB | PSS MiB | start s | "
+        "scrape ms, median and p95 |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    for each in done:
+        for cost in each.costs:
+            yield _row(each, cost)
 
 
-@contextmanager
-def _node_exporter(root: Path) -> Iterator[Exporter]:
-    port = _free_port()
-    command = [
-        "prometheus-node-exporter",
-        "--collector.disable-defaults",
-        "--collector.infiniband",
-        f"--path.sysfs={root}/sys",
-        f"--web.listen-address=127.0.0.1:{port}",
+def _row(each: Comparison, cost: Cost) -> str:
+    ratio = "" if cost is each.costs[0] else spread(each.ratios(cost), 2)
+    ordered = sorted(cost.latencies)
+    slow = ordered[int(len(ordered) * 0.95)]
+    cells = (
+        each.size.ports,
+        each.size.functions,
+        cost.name,
+        cost.values,
+        cost.port_values,
+        spread(cost.scraped, 2),
+        f"{cost.scrape_ms:.2f}" if cost.quiet else "",
+        f"{cost.value_us:.2f}",
+        ratio,
+        f"{cost.resident_mib:.1f}",
+        f"{cost.proportional_mib:.1f}",
+        f"{cost.start_seconds:.2f}",
+        f"{statistics.median(ordered):.1f}, {slow:.1f}",
+    )
+    return f"| {' | '.join(str(cell) for cell in cells)} |"
+
+
+def spread(values: Sequence[float], digits: int) -> str:
+    """Return the median, with the extremes in brackets."""
+    low, high = min(values), max(values)
+    middle = f"{statistics.median(values):.{digits}f}"
+    return f"{middle} ({low:.{digits}f}-{high:.{digits}f})" if low != high else middle
+
+
+def series(done: Sequence[Comparison]) -> Iterator[str]:
+    """Yield how the number of our series grows."""
+    yield "| ports | VFs a port | series | bar: 60 a node + 80 a port |"
+    yield "|---|---|---|---|"
+    for each in done:
+        most = NODE_SERIES + PORT_SERIES * each.size.ports
+        found = each.costs[0].values
+        met = "" if found <= most else ", **not met**"
+        yield f"| {each.size.ports} | {each.size.functions} | {found} | {most}{met} |"
+    plain = [each for each in done if not each.size.functions]
+    slopes = [
+        (two.costs[0].values - one.costs[0].values) / (two.size.ports - one.size.ports)
+        for one, two in pairwise(plain)
     ]
-    with _running("node_exporter 1.5 infiniband", command, port) as exporter:
-        yield exporter
-
-
-@contextmanager
-def _running(name: str, command: list[str], port: int) -> Iterator[Exporter]:
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        url = f"http://127.0.0.1:{port}/metrics"
-        try:
-            _wait_for(url)
-            yield Exporter(name, process, url)
-        finally:
-            process.terminate()
-
-
-def _measure(*exporters: Exporter) -> tuple[Figures, ...]:
-    took = {exporter.name: 0.0 for exporter in exporters}
-    before: dict[str, float] = {}
-    for number in range(WARM_ROUNDS + ROUNDS):
-        if number == WARM_ROUNDS:
-            before = {item.name: cpu_seconds(item.process.pid) for item in exporters}
-            took = dict.fromkeys(took, 0.0)
-        started = time.monotonic()
-        for exporter in exporters:
-            begun = time.monotonic()
-            get(exporter.url)
-            took[exporter.name] += time.monotonic() - begun
-        time.sleep(max(1.0 - (time.monotonic() - started), 0))
-    return tuple(
-        Figures(
-            name=item.name,
-            values=_values(get(item.url)),
-            cpu_seconds=cpu_seconds(item.process.pid) - before[item.name],
-            resident_mib=resident_mib(item.process.pid),
-            scrape_milliseconds=took[item.name] / ROUNDS * 1e3,
-        )
-        for item in exporters
-    )
-
-
-def _values(text: str) -> int:
-    return sum(1 for line in text.splitlines() if line and not line.startswith("#"))
-
-
-def get(url: str) -> str:
-    """Return what a page answers."""
-    with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - our own
-        return str(answer.read(), "utf-8")
-
-
-def _wait_for(url: str) -> None:
-    deadline = time.monotonic() + 10
-    while True:
-        try:
-            get(url)
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-        else:
-            return
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the process's CPU time to the nanosecond, ended threads included."""
-    return time.clock_gettime(~pid << 3 | 2)  # how Linux names another's CPU clock
-
-
-def resident_mib(pid: int) -> float:
-    """Return the process's resident memory."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
-    return pages * os.sysconf("SC_PAGESIZE") / 2**20
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    if slopes:
+        first = plain[0]
+        node = first.costs[0].values - slopes[0] * first.size.ports
+        yield f"\nThat is {spread(slopes, 1)} a port and {node:.0f} a node."
 
 
 if __name__ == "__main__":

@@ -1,7 +1,11 @@
-"""Replaces what stands between two markers of a document, and nothing else."""
+"""Replaces what stands between two markers of a document, and says what is measured."""
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 
@@ -17,3 +21,28 @@ def replace_between(document: Path, name: str, text: str) -> None:
     if not first or not last or begin in rest or end in after:
         raise ValueError(f"{document}: needs one {begin} and one {end} after it")
     document.write_text(f"{before}{begin}\n{text.strip()}\n{end}{after}", "utf-8")
+
+
+def between(document: Path, name: str) -> str:
+    """Return what stands between the markers, empty where there are none."""
+    _, _, rest = document.read_text("utf-8").partition(f"<!-- {name}:begin -->")
+    return rest.partition(f"<!-- {name}:end -->")[0]
+
+
+def now_and_here() -> str:
+    """Return the date, the machine and the commit, to stand beside figures."""
+    model = ""
+    for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    date = datetime.now(UTC).date().isoformat()
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"{date}, {os.cpu_count()} processors ({model}), {python}, {commit()}"
+
+
+def commit() -> str:
+    """Return the commit that is measured, marked where files have been changed."""
+    asked = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    answer = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return f"commit {answer.stdout.strip()}" if answer.stdout else "no commit"

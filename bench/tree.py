@@ -1,8 +1,12 @@
-"""A node of eight mlx5 ports as files, and a writer that moves its counters."""
+"""A node of mlx5 ports as files, and a writer that moves its counters."""
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 ERRORS = (
@@ -64,24 +68,33 @@ HARDWARE = (
     "rx_write_requests",
 )
 WORDS_PER_SECOND = 7_000_000_000
+NOT_MEASURED = "N/A (no PMA)"
+"""What a virtual function's error counters say: they are the physical port's."""
+
+_DEVICES_OF_A_DOMAIN = 8
+_FUNCTIONS_OF_A_SLOT = 8
 
 
 class Node:
     """Files of one node below a folder."""
 
-    def __init__(self, root: Path, devices: int = 8) -> None:
-        """Write every file."""
+    def __init__(self, root: Path, devices: int = 8, functions: int = 0) -> None:
+        """Write every file; ``functions`` are virtual ones of each device."""
         self._root = root
         self._traffic: list[Path] = []
         for index in range(devices):
-            self._write(index)
+            self._write(_place(index, 0), f"mlx5_{index}", f"ib{index}")
+            for number in range(1, functions + 1):
+                self._write(_place(index, number), f"mlx5_{index}v{number}", None)
 
     def move(self, step: int) -> None:
         """Let traffic go on; errors stay as they are, as on most days."""
         for path in self._traffic:
             words = "data" in path.name
             per_second = WORDS_PER_SECOND if words else WORDS_PER_SECOND // 1024
-            path.write_text(f"{step * per_second}\n", "ascii")
+            descriptor = os.open(path, os.O_WRONLY)  # in place: never seen empty
+            os.write(descriptor, f"{step * per_second}\n".encode())
+            os.close(descriptor)
 
     def keep_moving(self, seconds: float, stop: threading.Event) -> None:
         """Move every so many seconds until told to stop."""
@@ -90,11 +103,22 @@ class Node:
             step += 1
             self.move(step)
 
-    def _write(self, index: int) -> None:
-        bus = 0x10 * (index + 1)
-        slot = f"sys/devices/pci0000:{bus:02x}/0000:{bus:02x}:01.0"
-        function = f"{slot}/0000:{bus + 1:02x}:00.0"
-        device = f"{function}/infiniband/mlx5_{index}"
+    @contextmanager
+    def moving(self, seconds: float = 1.0) -> Iterator[None]:
+        """Move every so many seconds while the caller does something."""
+        stop = threading.Event()
+        mover = threading.Thread(target=self.keep_moving, args=(seconds, stop))
+        mover.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            mover.join()
+
+    def _write(self, place: _Place, name: str, netdev: str | None) -> None:
+        """Write a function; one without a network device is a virtual one."""
+        function = f"{place.slot}/{place.address}"
+        device = f"{function}/infiniband/{name}"
         port = f"{device}/ports/1"
         pci = {
             "current_link_speed": "32.0 GT/s PCIe",
@@ -103,9 +127,9 @@ class Node:
             "max_link_width": "16",
             "class": "0x020700",
         }
-        self._files(slot, pci)
+        self._files(place.slot, pci)
         self._files(function, pci)
-        guid = f"a088:c203:00{bus:02x}:0001"
+        guid = f"a088:c203:{place.number:04x}:0001"
         about = {"node_guid": guid, "sys_image_guid": guid, "fw_ver": "28.41.1000"}
         about |= {"hca_type": "MT4129", "board_id": "MT_0000000838"}
         self._files(device, about | {"node_type": "1: CA"})
@@ -114,30 +138,60 @@ class Node:
             "phys_state": "5: LinkUp",
             "rate": "400 Gb/sec (4X NDR)",
             "link_layer": "InfiniBand",
-            "lid": f"0x{bus:x}",
+            "lid": f"0x{place.number:x}",
             "sm_lid": "0x1",
-            "gid_attrs/ndevs/0": f"ib{index}",
         }
         self._files(port, state)
-        self._files(f"{port}/counters", dict.fromkeys((*ERRORS, *TRAFFIC), "0"))
+        errors = dict.fromkeys(ERRORS, "0" if netdev else NOT_MEASURED)
+        self._files(f"{port}/counters", errors | dict.fromkeys(TRAFFIC, "0"))
         self._files(f"{port}/hw_counters", dict.fromkeys(HARDWARE, "0"))
-        net = {"operstate": "up", "carrier": "1", "dev_port": "0"}
-        changes = ("carrier_changes", "carrier_up_count", "carrier_down_count")
-        self._files(f"{function}/net/ib{index}", net | dict.fromkeys(changes, "0"))
-        self._traffic += [self._root / port / "counters" / name for name in TRAFFIC]
         links = {
-            f"sys/class/infiniband/mlx5_{index}": f"../../../{device}",
-            f"sys/class/net/ib{index}": f"../../../{function}/net/ib{index}",
-            f"{device}/device": f"../../../0000:{bus + 1:02x}:00.0",
+            f"sys/class/infiniband/{name}": f"../../../{device}",
+            f"{device}/device": f"../../../{place.address}",
             f"{function}/driver": "../../../../bus/pci/drivers/mlx5_core",
         }
-        for name, target in links.items():
-            path = self._root / name
+        if netdev is None:
+            links[f"{function}/physfn"] = f"../{place.owner}"
+        else:
+            self._netdev(port, function, netdev)
+            links[f"sys/class/net/{netdev}"] = f"../../../{function}/net/{netdev}"
+            self._traffic += [self._root / port / "counters" / name for name in TRAFFIC]
+        for link, target in links.items():
+            path = self._root / link
             path.parent.mkdir(parents=True, exist_ok=True)
             path.symlink_to(target)
+
+    def _netdev(self, port: str, function: str, name: str) -> None:
+        self._files(port, {"gid_attrs/ndevs/0": name})
+        net = {"operstate": "up", "carrier": "1", "dev_port": "0"}
+        changes = ("carrier_changes", "carrier_up_count", "carrier_down_count")
+        self._files(f"{function}/net/{name}", net | dict.fromkeys(changes, "0"))
 
     def _files(self, folder: str, files: dict[str, str]) -> None:
         for name, text in files.items():
             path = self._root / folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{text}\n", "ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a function sits on PCIe; ``owner`` is the physical function's address."""
+
+    number: int
+    slot: str
+    address: str
+    owner: str
+
+
+def _place(device: int, function: int) -> _Place:
+    domain, bus = divmod(device, _DEVICES_OF_A_DOMAIN)
+    root, bus = f"{domain:04x}", 0x10 * (bus + 1)
+    below = f"{root}:{bus + 1:02x}"
+    slot, digit = divmod(function, _FUNCTIONS_OF_A_SLOT)
+    return _Place(
+        number=0x10 * (device + 1) + function,
+        slot=f"sys/devices/pci{root}:{bus:02x}/{root}:{bus:02x}:01.0",
+        address=f"{below}:{slot:02x}.{digit}",
+        owner=f"{below}:00.0",
+    )
