@@ -52,9 +52,12 @@ class Commands:
         """Run a tool for at most ``seconds``; ENOENT if it is unknown or not installed.
 
         Returns at the latest a second after that, with what was printed until then.
+        EBUSY while one that was killed is still there: more would only pile up.
         """
         deadline = time.monotonic() + seconds
         self._abandoned = [left for left in self._abandoned if left.poll() is None]
+        if self._abandoned:
+            return failure(errno.EBUSY)
         words = self._tools.get(name)
         program = _find(words[0]) if words else None
         if words is None or program is None:

@@ -11,37 +11,48 @@ from fabricmon.parse.text import decode
 
 MISSING = frozenset({"ENOENT", "ENOTDIR"})
 
+_HELD = "EBUSY"
+
 
 def poll(host: Host, _target: Target, config: Config) -> tuple[Record, ...]:
-    """Run ``ibstat`` once; a node without the tool has nothing to compare with.
+    """Run ``ibstat`` once; a node without tool or driver has nothing to compare with.
 
-    It opens every device, so it is not run where some must not be opened.
+    It opens every device, so it is not run where some must not be opened. A run that
+    had to be ended, or that fails and shows no port at all, is a failure.
     """
     if config.devices.exclude or "*" not in config.devices.include:
         return ()
-    output = host.command(TOOL, config.deadlines.command_seconds)
+    seconds = config.deadlines.command_seconds
+    output = host.command(TOOL, seconds)
     at = host.monotonic()
     if isinstance(output, ReadError):
-        if output.errno in MISSING:
-            return ()
-        message = f"cannot run {TOOL}: allow it or remove it from the path"
-        return (ReadFailure(None, None, TOOL, output.errno, message),)
-    return (_report(output, at, config.deadlines.command_seconds),)
+        return () if output.errno in MISSING else (_not_run(output.errno),)
+    if output.exit_status is None:
+        message = f"{TOOL} did not end within {seconds:g} s and was stopped"
+        return (ReadFailure(None, None, TOOL, "ETIMEDOUT", message),)
+    return _answer(output, at)
 
 
-def _report(output: CommandOutput, at: float, seconds: float) -> ToolReport:
+def _not_run(errno: str) -> ReadFailure:
+    message = f"cannot run {TOOL}: allow it or remove it from the path"
+    if errno == _HELD:
+        message = f"the kernel still holds the last {TOOL}, which was killed"
+    return ReadFailure(None, None, TOOL, errno, message)
+
+
+def _answer(output: CommandOutput, at: float) -> tuple[Record, ...]:
     report = ibstat_report(
         decode(output.stdout), decode(output.stderr), output.exit_status
     )
-    errors = [
+    errors = tuple(
         ReadFailure(each.device, each.port, TOOL, each.errno, each.message)
         for each in report.errors
-    ]
-    if output.exit_status is None:
-        message = f"{TOOL} did not end within {seconds:g} s and was stopped"
-        errors.append(ReadFailure(None, None, TOOL, "ETIMEDOUT", message))
+    )
+    if output.exit_status and not report.ports:
+        driverless = all(error.errno in MISSING for error in errors)
+        return () if driverless else errors
     statuses = tuple(_status(port, at) for port in report.ports)
-    return ToolReport(TOOL, at, statuses, tuple(errors))
+    return (ToolReport(TOOL, at, statuses, errors),)
 
 
 def _status(port: PortReport, at: float) -> LinkStatus:

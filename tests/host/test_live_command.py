@@ -131,7 +131,7 @@ class TestDeadline:
     def test_cannot_be_ended(
         self, commands: Commands, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A tool that the kernel holds is left behind, counted, and reaped later."""
+        """A tool that the kernel holds is left behind, alone, and reaped later."""
         left: list[int] = []
         monkeypatch.setattr(
             "fabricmon.host.live_command._kill",
@@ -142,9 +142,10 @@ class TestDeadline:
 
         assert output == CommandOutput(b"started\n", b"", None)
         assert commands.abandonments == 1
+        assert commands.run("both", 10) == ReadError("EBUSY")
         os.killpg(left[0], 9)
         wait_until(lambda: not is_running(left[0]), 5, "the tool is gone")
-        commands.run("both", 10)
+        assert isinstance(commands.run("both", 10), CommandOutput)
         assert not Path(f"/proc/{left[0]}").exists()
 
     def test_close(self, commands: Commands) -> None:

@@ -53,12 +53,36 @@ class TestIbstat:
         assert only(ReadFailure, poll("ibstat", host)).errno == "EACCES"
 
     def test_tool_that_hangs(self) -> None:
-        """A tool that was stopped at its deadline is named, with the deadline."""
-        report = report_of(CommandOutput(b"", b"", None))
-        assert any(
-            error.errno == "ETIMEDOUT" and "20 s" in error.message
-            for error in report.errors
+        """A tool that was stopped at its deadline is a failure, with the deadline."""
+        host = FakeHost()
+        host.commands["ibstat"] = CommandOutput(read("ibstat-sleep.txt"), b"", None)
+        failure = only(ReadFailure, poll("ibstat", host))
+        assert failure.errno == "ETIMEDOUT"
+        assert "20 s" in failure.message
+
+    def test_tool_that_the_kernel_holds(self) -> None:
+        """That the last run cannot be ended is told as that, not as a wrong right."""
+        host = FakeHost()
+        host.commands["ibstat"] = ReadError("EBUSY")
+        failure = only(ReadFailure, poll("ibstat", host))
+        assert "still holds" in failure.message
+
+    def test_tool_that_shows_nothing(self) -> None:
+        """A tool that fails and prints no port has failed as a whole."""
+        host = FakeHost()
+        said = (
+            b"ibpanic: [77] main: stat of IB device 'mlx5_1' failed: Invalid argument"
         )
+        host.commands["ibstat"] = CommandOutput(b"", said, 255)
+        failure = only(ReadFailure, poll("ibstat", host))
+        assert (failure.device, failure.errno) == ("mlx5_1", "EINVAL")
+
+    def test_without_a_driver(self) -> None:
+        """A node without an RDMA driver has nothing to compare with."""
+        host = FakeHost()
+        said = read("ibstat-cant-list-devices.stderr.txt")
+        host.commands["ibstat"] = CommandOutput(b"", said, 255)
+        assert poll("ibstat", host) == ()
 
     def test_not_run_where_devices_are_excluded(self) -> None:
         """The tool opens every device, also those that must not be opened."""

@@ -101,6 +101,16 @@ class Sample:
         values = self.metrics.get((f"fabricmon_{metric}", device), {})
         return values.get(frozenset(labels.items()))
 
+    def open_findings(self) -> set[tuple[str, str]]:
+        """Return kind and device, empty for none, of what the metrics show as open."""
+        return {
+            (dict(labels)["kind"], device)
+            for (name, device), values in self.metrics.items()
+            if name == "fabricmon_finding_open"
+            for labels, value in values.items()
+            if value
+        }
+
     def kernel(self, device: str) -> dict[str, str]:
         """Return the kernel's files of a device; an error begins with ``!``."""
         head = f"{device}/"

@@ -1,11 +1,13 @@
 """InfiniBand devices that show the kernel's own files and break on command."""
 
 import json
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 import pytest
 
+from tests.vm.counter_names import COUNTERS
 from tests.vm.outcome import Outcome, Sample
 
 pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -131,7 +133,8 @@ class TestLink:
     def test_hidden_flap(self, fakeib: Outcome) -> None:
         """A flap between two reads of the state, which only link_downed remembers."""
         assert fakeib.after("hidden flap", "finding_open", "port_flap", "mlx5_7") < 10
-        assert fakeib.findings("mlx5_7") == ["port_flap warning"]
+        found = fakeib.findings("mlx5_7", until="counted")
+        assert found == ["port_flap warning"]
         assert fakeib.sample("broken").ports["mlx5_7"]["state"] == "ACTIVE"
 
     def test_slower(self, fakeib: Outcome) -> None:
@@ -169,7 +172,8 @@ class TestLink:
         sample = fakeib.sample("broken")
 
         assert seconds < 60
-        assert fakeib.findings("mlx5_5") == ["link_errors critical"]
+        found = fakeib.findings("mlx5_5", until="unplugged")
+        assert found == ["link_errors critical"]
         errors = sample.value("infiniband_symbol_error_total", "mlx5_5")
         assert errors is not None
         assert errors > 50 * 60
@@ -215,11 +219,11 @@ class TestReads:
 
         assert port["verdict"] == "healthy"
         assert len(port["counters"]) + len(port["hw_counters"]) == 49
-        assert fakeib.findings(device) == []
+        assert fakeib.findings(device, until="armed") == []
 
     def test_agent_is_well(self, fakeib: Outcome) -> None:
         """The agent's own health is not that of the devices."""
-        for name in ("start", "broken", "healed"):
+        for name in ("start", "broken", "healed", "changed"):
             assert fakeib.sample(name).healthz == 200
 
     def test_readable_again(self, fakeib: Outcome) -> None:
@@ -238,7 +242,100 @@ class TestReads:
         assert notes["status"] == 0
 
 
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state that a device was put into, and what is found, after how long.
+
+    When a state began is estimated, so that a finding may come half a poll early.
+    """
+
+    device: str
+    step: str
+    state: str
+    phys_state: str
+    kind: str
+    severity: str
+    least_seconds: float
+
+
+STATES = (
+    State("mlx5_2", "armed", "ARMED", "LinkUp", "port_not_active", "warning", 26),
+    State("mlx5_8", "polling", "DOWN", "Polling", "port_down", "critical", 7),
+    State("mlx5_9", "disabled", "DOWN", "Disabled", "port_down", "info", 7),
+)
+IDS = {"DOWN": 1, "INIT": 2, "ARMED": 3, "ACTIVE": 4}
+PHYS_IDS = {"Polling": 2, "Disabled": 3, "LinkUp": 5}
+
+
+class TestStates:
+    @pytest.mark.parametrize("row", STATES, ids=lambda row: row.step)
+    def test_told(self, fakeib: Outcome, row: State) -> None:
+        """Each state is shown, exported and told as what it is, when it has lasted."""
+        sample, device = fakeib.sample("changed"), row.device
+        port = sample.ports[device]
+        took = fakeib.after(row.step, "finding_open", row.kind, device)
+        found = fakeib.findings(device, row.step, until="all up")
+
+        assert (port["state"], port["phys_state"]) == (row.state, row.phys_state)
+        assert sample.value("infiniband_state_id", device) == IDS[row.state]
+        exported = sample.value("infiniband_physical_state_id", device)
+        assert exported == PHYS_IDS[row.phys_state]
+        assert found == [f"{row.kind} {row.severity}"]
+        assert row.least_seconds < took < row.least_seconds + 20
+        assert fakeib.after("all up", "finding_resolved", row.kind, device) < 10
+
+    def test_verdicts(self, fakeib: Outcome) -> None:
+        """A port that was switched off is said to be; the others are down."""
+        ports = fakeib.sample("changed").ports
+
+        assert ports["mlx5_2"]["verdict"] == ports["mlx5_8"]["verdict"] == "down"
+        assert ports["mlx5_9"]["verdict"] == "unknown"
+        assert "switched off by hand" in ports["mlx5_9"]["reasons"][0]
+
+
+class TestCounted:
+    @pytest.mark.parametrize("file", COUNTERS)
+    def test_exported(self, fakeib: Outcome, file: str) -> None:
+        """A counter grows in the metrics by what it grew in the kernel, in its unit."""
+        metric = f"infiniband_{COUNTERS[file]}_total"
+        # Traffic that a device never had is not exported.
+        before = fakeib.sample("healed").value(metric, "mlx5_7") or 0
+        after = fakeib.sample("changed").value(metric, "mlx5_7")
+        factor = 4 if metric.endswith("_bytes_total") else 1
+
+        assert after is not None
+        assert after - before == fakeib.step("counted").notes[file] * factor
+
+    def test_told(self, fakeib: Outcome) -> None:
+        """Flaps and refused partitions are told; a few bit errors are within bounds."""
+        found = fakeib.findings("mlx5_7", "counted", until="unload")
+
+        assert found == ["port_flapping critical", "config_mismatch warning"]
+
+    def test_shown(self, fakeib: Outcome) -> None:
+        """`check` has all 49, unscaled, as the kernel's files say them."""
+        sample = fakeib.sample("changed")
+        port, kernel = sample.ports["mlx5_7"], sample.kernel("mlx5_7")
+
+        assert len(fakeib.step("counted").notes) == 49
+        for folder in ("counters", "hw_counters"):
+            for name, value in port[folder].items():
+                assert str(value) == kernel[f"{folder}/{name}"], name
+
+
 class TestDevice:
+    def test_unplugged_while_it_is_read(self, fakeib: Outcome) -> None:
+        """A device that goes away under a read is gone; it comes back as it was."""
+        opened = fakeib.findings("mlx5_5", "unplugged", until="unload")
+
+        assert "mlx5_5" not in fakeib.sample("changed").ports
+        assert fakeib.after("unplugged", "finding_open", "device_missing") < 30
+        assert (
+            fakeib.after("plugged", "finding_resolved", "device_missing", "mlx5_5") < 15
+        )
+        assert opened == ["device_missing info"]
+        assert fakeib.sample("reloaded").ports["mlx5_5"]["state"] == "ACTIVE"
+
     def test_missing(self, fakeib: Outcome) -> None:
         """A device that is gone is noted at once, an alarm once no reload explains it."""
         noted = fakeib.after("gone", "finding_open", "device_missing", "mlx5_6")
@@ -276,10 +373,10 @@ class TestDevice:
             assert kernel == "0"
 
     def test_others_gone(self, fakeib: Outcome) -> None:
-        """No other device was ever missing."""
+        """No device was ever missing but those that were taken away."""
         missing = {e.device for e in fakeib.events if e.kind == "device_missing"}
 
-        assert missing == {"mlx5_6"}
+        assert missing == {"mlx5_6", "mlx5_5"}
 
 
 def test_never_crashed(fakeib: Outcome) -> None:

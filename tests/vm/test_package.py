@@ -43,6 +43,51 @@ class TestInstall:
         assert float(level.group(1)) <= 2.0
 
 
+class TestGate:
+    def test_is_installed_and_off(self, package: Outcome) -> None:
+        """Which node of the cluster runs it is not for the package to say."""
+        notes = package.step("gate installed").notes
+
+        assert (notes["state"], notes["enabled"]) == ("inactive", "disabled")
+        assert notes["kept"] == []
+
+    def test_starts(self, package: Outcome) -> None:
+        """As it comes it starts, as a user of its own, takes alerts and keeps them."""
+        notes = package.step("gate started").notes
+
+        assert notes["said"] == "exit 0\n"
+        assert notes["state"] == "active"
+        assert notes["taken"] == "200"
+        assert notes["user"] == "fabricmon-gate"
+        assert notes["owner"] == "fabricmon-gate 750"
+        assert "journal.sqlite" in notes["kept"]
+
+    def test_exposure(self, package: Outcome) -> None:
+        """The running unit is as tight as its text."""
+        said = package.step("gate started").notes["exposure"]
+        level = re.search(r"exposure level for \S+: ([\d.]+)", said)
+
+        assert level
+        assert float(level.group(1)) <= 1.5
+
+    def test_upgrade(self, package: Outcome) -> None:
+        """One that runs is restarted, is not enabled by it, and keeps its journal."""
+        before = package.step("gate started").notes
+        after = package.step("upgrade done").notes["gate"]
+
+        assert (after["state"], after["enabled"]) == ("active", "disabled")
+        assert after["pid"] not in {before["pid"], "0"}
+        assert "journal.sqlite" in after["kept"]
+
+    def test_remove(self, package: Outcome) -> None:
+        """It is stopped; its journal and configuration stay until the purge."""
+        notes = package.step("removed").notes
+
+        assert notes["gate"]["state"] == "inactive"
+        assert "journal.sqlite" in notes["gate"]["kept"]
+        assert "/etc/fabricmon/gate.yaml" in notes["left"]
+
+
 class TestService:
     def test_reload(self, package: Outcome) -> None:
         """A reload takes the changed configuration, in the same process."""

@@ -25,8 +25,8 @@ ERRORS_SECONDS = 5
 """How often the agent reads error counters."""
 KNOBS = Path("/sys/module/fakeib/parameters/set")
 
-INIT, ACTIVE, DOWN = 2, 4, 1
-POLLING, LINK_UP = 2, 5
+DOWN, INIT, ARMED, ACTIVE = 1, 2, 3, 4
+POLLING, DISABLED, LINK_UP = 2, 3, 5
 HDR, NDR = 64, 128
 
 
@@ -100,6 +100,7 @@ def main() -> None:
             lab.look("broken", skip="mlx5_1")
         heal_all(lab)
         lab.look("healed")
+        change_all(lab)
         reload(lab)
         lab.look("reloaded")
         end(lab, process)
@@ -167,6 +168,67 @@ def heal_all(lab: Lab) -> None:
         seconds=40,
     )
     lab.wait(("finding_resolved", "telemetry_stale", ""), since="fast", seconds=100)
+
+
+def change_all(lab: Lab) -> None:
+    """Go through states, count everything, and unplug a device that is being read."""
+    lab.step("armed", "port stuck in ARMED", "mlx5_2")
+    knob(2, "state", ARMED)
+    time.sleep(3)  # together they would have one cause
+    lab.step("polling", "port is DOWN, Polling", "mlx5_8")
+    link(8, DOWN, POLLING)
+    time.sleep(3)
+    lab.step("disabled", "port is DOWN, Disabled", "mlx5_9")
+    link(9, DOWN, DISABLED)
+    counted = dict(count_all(7))
+    lab.step("counted", "each counter grows, by another number", "mlx5_7", **counted)
+    knob(5, "delay_ms", 1500)
+    time.sleep(ERRORS_SECONDS)
+    lab.step("unplugged", "device goes away while it is read", "mlx5_5")
+    knob(5, "present", 0)
+    lab.wait(
+        ("finding_open", "port_not_active", "mlx5_2"),
+        ("finding_open", "port_down", "mlx5_8"),
+        ("finding_open", "port_down", "mlx5_9"),
+        ("finding_open", "device_missing", "mlx5_5"),
+        since="armed",
+        seconds=50,
+    )
+    lab.look("changed")
+    lab.step("plugged", "device comes back, quick", "mlx5_5")
+    knob(5, "delay_ms", 0)
+    knob(5, "present", 1)
+    lab.step("all up", "all ports are ACTIVE", "mlx5_2", "mlx5_8", "mlx5_9")
+    for number in (2, 8, 9):
+        link(number, ACTIVE, LINK_UP)
+    lab.wait(
+        ("finding_resolved", "port_not_active", "mlx5_2"),
+        ("finding_resolved", "port_down", "mlx5_8"),
+        ("finding_resolved", "port_down", "mlx5_9"),
+        ("finding_resolved", "device_missing", "mlx5_5"),
+        since="plugged",
+        seconds=20,
+    )
+
+
+def link(number: int, state: int, phys_state: int) -> None:
+    """Put a link into a state; the event of it comes last."""
+    knob(number, "phys_state", phys_state)
+    knob(number, "state", state)
+
+
+def count_all(number: int) -> Iterator[tuple[str, int]]:
+    """Let every counter of a device grow, each by another number that fits it."""
+    port = CLASS / f"mlx5_{number}" / "ports" / "1"
+    paths = [
+        path
+        for folder in ("counters", "hw_counters")
+        for path in sorted((port / folder).iterdir())
+        if path.name != "lifespan"
+    ]
+    for growth, path in enumerate(paths, start=3):
+        knob(number, path.name, f"+{growth}")
+        yield path.name, growth
 
 
 def reload(lab: Lab) -> None:

@@ -199,7 +199,7 @@ def install() -> None:
     """Put the agent where a package would put it."""
     version = ".".join(map(str, sys.version_info[:2]))
     packages = f"/usr/local/lib/python{version}/dist-packages"
-    shell(f"mkdir -p {packages} && cp -r /share/site/. {packages}")
+    shell(f"mkdir -p {packages} && cp -r /share/site/. {packages}", seconds=300)
     write(
         "/usr/bin/fabricmon",
         "#!/usr/bin/python3\nimport sys\n\nfrom fabricmon.cli import main\n\n"

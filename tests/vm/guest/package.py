@@ -9,12 +9,14 @@ import re
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 from tests.vm.guest.lab import Lab, check, get, shell, write
 
 LOG = Path("/run/agent.log")
 CONFIG = Path("/etc/fabricmon/fabricmon.yaml")
+GATE = "http://127.0.0.1:9881/alerts"
 FIRST, NEXT = sorted(Path("/share/debs").glob("*.deb"))
 DROP_IN = """\
 [Service]
@@ -42,6 +44,7 @@ def main() -> None:
     fail(lab)
     configure(lab)
     hang(lab)
+    gate(lab)
     replace(lab, "upgrade", NEXT)
     replace(lab, "rollback", FIRST)
     stop(lab)
@@ -85,12 +88,46 @@ def hang(lab: Lab) -> None:
     lab.step("restarted", "afterwards", **service())
 
 
+def gate(lab: Lab) -> None:
+    """Look at the gate as it was installed, start it, and send it an alert."""
+    lab.step("gate installed", "as dpkg left it", **gate_service())
+    said = shell("systemctl start fabricmon-gate; echo exit $?", 60)
+    lab.step(
+        "gate started", "systemctl start", said=said, taken=tell(), **gate_service()
+    )
+
+
+def tell() -> str:
+    """Send the gate a notification without alerts; return how it answers."""
+    body = json.dumps({"version": "4", "status": "firing", "alerts": []}).encode()
+    try:
+        with urllib.request.urlopen(GATE, body, timeout=20) as reply:
+            return str(reply.status)
+    except OSError as error:
+        return str(error)
+
+
+def gate_service() -> dict[str, object]:
+    """Return what systemd says about the gate's service, and what it keeps."""
+    unit = "fabricmon-gate"
+    return {
+        "state": shell(f"systemctl show {unit} -P ActiveState").strip(),
+        "enabled": shell(f"systemctl is-enabled {unit}").strip(),
+        "pid": shell(f"systemctl show {unit} -P MainPID").strip(),
+        "user": shell(f"systemctl show {unit} -P User").strip(),
+        "owner": shell("stat -c '%U %a' /var/lib/fabricmon-gate 2>&1").strip(),
+        "kept": shell("ls -A /var/lib/fabricmon-gate 2>/dev/null").split(),
+        "exposure": shell(f"systemd-analyze security --no-pager {unit} | tail -1"),
+    }
+
+
 def replace(lab: Lab, name: str, package: Path) -> None:
     """Install another build over the one that runs."""
     lab.step(name, f"dpkg -i {package.name}", **service())
     said = dpkg(f"-i {package}")
     lab.wait(("agent_ready", "", ""), seconds=60)
     notes = {"said": said, "findings": findings(), **service()}
+    notes["gate"] = gate_service()
     lab.step(f"{name} done", "afterwards", **notes)
 
 
@@ -120,7 +157,8 @@ def disable(lab: Lab) -> None:
 def purge(lab: Lab) -> None:
     """Remove the package, then what it keeps."""
     said = dpkg("-r fabricmon")
-    lab.step("removed", "dpkg -r", said=said, left=left(), **service())
+    gone = gate_service()
+    lab.step("removed", "dpkg -r", said=said, left=left(), gate=gone, **service())
     said = dpkg("-P fabricmon")
     journal = shell("journalctl -qu fabricmon -o short-unix --no-pager")
     lab.step("purged", "dpkg -P", said=said, left=left(), journal=journal, **service())
