@@ -24,6 +24,7 @@ from fabricmon.config import Config
 from fabricmon.config_load import load
 from fabricmon.sources.maintenance import plan_file
 
+_MODE = 0o644
 _EXAMPLE = "2026-01-31T18:00:00Z"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SPAN = re.compile(r"(\d{1,6})([smhd])")
@@ -160,7 +161,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
         found = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return []
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if isinstance(found, list):
         return found
@@ -185,8 +186,9 @@ def _write(path: Path, windows: list[dict[str, Any]]) -> None:
     ) as stream:
         json.dump(windows, stream, indent=1)
         stream.write("\n")
+        # By descriptor: root writes into the agent's folder, where a name may be a link.
+        os.fchmod(stream.fileno(), _MODE)
         name = Path(stream.name)
-    name.chmod(0o644)
     name.replace(path)
 
 

@@ -79,7 +79,7 @@ class RecordingHost:
             tells_links=inner.tells_links,
         )
         try:
-            self._writer = TraceWriter(path, header)
+            self._writer = TraceWriter(path, header, private=True)
         except OSError as error:
             reason = f"cannot be written: {error.strerror or error}"
             raise TraceError(reason, path=self._path) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,8 @@ from fabricmon.host.trace import VERSION, Header, TraceRecord
 PART = ".part"
 """What the name ends with until the trace is complete."""
 
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_PRIVATE, _USUAL = 0o600, 0o666  # what the umask leaves of it
 _BUFFER_BYTES = 256 * 1024
 _LEVEL = 6  # of compression: gzip's own choice
 _DIGITS = 6  # microseconds
@@ -29,16 +32,21 @@ _encode = msgspec.json.Encoder().encode
 class TraceWriter:
     """Writes ``PATH.part`` and gives it its name at the end; ``.gz`` compresses.
 
-    A trace that was cut short keeps the name with ``.part`` and can be read.
+    A trace that was cut short keeps the name with ``.part`` and can be read. One that is
+    ``private`` only its owner can read: what jobs and the kernel log is in it.
 
     Raises:
         OSError: From any call; the writer can then only be closed.
     """
 
-    def __init__(self, path: str | Path, header: Header) -> None:
+    def __init__(
+        self, path: str | Path, header: Header, *, private: bool = False
+    ) -> None:
         self._path = Path(path)
         self._part = self._path.with_name(self._path.name + PART)
-        self._raw = self._part.open("wb", _BUFFER_BYTES)
+        self._part.unlink(missing_ok=True)  # never written through: it may be a link
+        descriptor = os.open(self._part, _FLAGS, _PRIVATE if private else _USUAL)
+        self._raw = os.fdopen(descriptor, "wb", _BUFFER_BYTES)
         self._out: BinaryIO | gzip.GzipFile = self._raw
         if self._path.suffix == ".gz":
             # No time and no name within: the same trace gives the same bytes.

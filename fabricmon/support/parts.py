@@ -124,7 +124,7 @@ class Parts:
         if brace and self._anonymiser is not None:
             try:
                 tree = msgspec.json.decode(brace + rest)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 return self._text(line)
             return self._text(head) + msgspec.json.encode(self._told(tree)).decode()
         return self._text(text_without_secrets(line))
@@ -176,7 +176,7 @@ class Parts:
                     name = f"/{path.relative_to(self._root)}"
                     texts.append(f"# {name}\n{text_without_secrets(text)}\n")
         if not texts:
-            raise FileNotFoundError(2, f"{UNIT} is not installed here")
+            raise FileNotFoundError(f"{UNIT} is not installed here")
         return Content(self._text("\n".join(texts)).encode("utf-8", "replace"))
 
     def _read(self, path: str) -> str | None:

@@ -54,7 +54,7 @@ def rewrite(
     records, seconds, is_cut = 0, 0.0, False
     with TraceReader(source) as reader:
         header = _header(reader.header, anonymiser)
-        with TraceWriter(target, header) as writer:
+        with TraceWriter(target, header, private=True) as writer:
             for record in reader:
                 writer.write(clean(record))
                 records, seconds = records + 1, record.t
