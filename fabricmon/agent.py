@@ -7,7 +7,6 @@ import signal
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fabricmon.assembly import make_pipeline, make_poll, moment
@@ -29,6 +28,7 @@ from fabricmon.saved import SavedState
 from fabricmon.sinks.protocol import Sender, Sink
 from fabricmon.sinks.registry import SINKS
 from fabricmon.topology_load import load_topology
+from fabricmon.value import Value
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -43,8 +43,7 @@ LIVELINESS = 0.5
 """The watchdog is fed only while the loop turned within this part of its limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Value, frozen=True):
     """What an agent is started with; ``reload`` reads the configuration again.
 
     ``socket_folder`` is where the socket lies if that is not the run folder: of a node
@@ -84,6 +83,7 @@ class Agent:
         self._pipeline.awaits_save = True
         self._shown: Pipeline | None = None
         self._untold: tuple[Incident, ...] = ()
+        self._reload_waits = False
 
     @property
     def pipeline(self) -> Pipeline:
@@ -165,6 +165,8 @@ class Agent:
         if not self._heartbeat.ready:
             self._say_ready(waited)
             self._save(changed=True)  # so that it is known early whether that works
+        if self._reload_waits:
+            self._reload()
 
     def _tell(self) -> None:
         snapshot, changes = self._pipeline.snapshot, self._untold
@@ -291,7 +293,14 @@ class Agent:
             signal.signal(signal.SIGHUP, before or signal.SIG_DFL)
 
     def _reload(self) -> None:
-        """Take a new configuration; a wrong one is refused and the old one stays."""
+        """Take a new configuration; a wrong one is refused and the old one stays.
+
+        While the one before it looks around, it waits: a storm of signals is one reload
+        and another.
+        """
+        self._reload_waits = self._shown is not self._pipeline
+        if self._reload_waits:
+            return
         self._notify.reloading()
         try:
             loaded = self._settings.reload()

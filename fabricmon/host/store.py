@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
-from errno import errorcode
+from errno import EACCES, EAGAIN, errorcode
 from pathlib import Path
 
 from fabricmon.saved import (
@@ -15,13 +14,17 @@ from fabricmon.saved import (
     decode,
     encode,
 )
+from fabricmon.value import Value
 
 FILE = "state.msgpack"
+LOCK = ".lock"
+"""Locked by the one agent that saves to a folder."""
+
 _NEW = f".{FILE}.new"
+_TAKEN = frozenset({EACCES, EAGAIN})
 
 
-@dataclass(frozen=True, slots=True)
-class StoreProblem:
+class StoreProblem(Value, frozen=True):
     """Why a state could not be saved or taken back, in one line for a human.
 
     ``errno`` is a name such as ENOSPC, None where the file's contents are at fault.
@@ -44,6 +47,7 @@ class Store:
         """Touch nothing yet; the folder is made when first saved to."""
         self._folder = Path(folder)
         self._path = self._folder / FILE
+        self._lock: int | None = None
 
     @property
     def path(self) -> str:
@@ -78,6 +82,9 @@ class Store:
         new = self._folder / _NEW
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self._holds_folder():
+                message = "not saved: another agent saves here; give each its own"
+                return StoreProblem(self.path, f"{message} state_folder")
             _write(new, raw)
             new.replace(self._path)
             _sync_folder(self._folder)
@@ -88,6 +95,30 @@ class Store:
                 error, "not saved: open incidents would be told again after a restart"
             )
         return None
+
+    def close(self) -> None:
+        """Leave the folder to others."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _holds_folder(self) -> bool:
+        """Take the folder until `close`; False while another process has it.
+
+        Two agents that replace one file would save each other's half of it. A file
+        system without locks has none.
+        """
+        if self._lock is None:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            lock = os.open(self._folder / LOCK, flags, 0o600)
+            try:
+                os.lockf(lock, os.F_TLOCK, 0)
+            except OSError as error:
+                if error.errno in _TAKEN:
+                    os.close(lock)
+                    return False
+            self._lock = lock
+        return True
 
     def _refused(self, error: OSError, message: str) -> StoreProblem:
         name = errorcode.get(error.errno or 0, str(error.errno))

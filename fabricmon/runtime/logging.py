@@ -6,8 +6,13 @@ line marks a change of state, not a tick: `Changes` tells whether there was one.
 
 from __future__ import annotations
 
+import os
+import select
+import stat
 import sys
-from collections.abc import Hashable, MutableMapping
+from collections.abc import Hashable, Iterator, MutableMapping
+from contextlib import contextmanager
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import msgspec
@@ -24,6 +29,7 @@ MOST_KEYS = 10_000
 """Keys whose last value `Changes` remembers; the oldest is forgotten first."""
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+_DROPPED = b'{"level":"warning","event":"lines_dropped","count":%d}\n'
 _LARGEST_INTEGER = 2**63 - 1  # what readers of JSON take
 _Event = MutableMapping[str, Any]
 
@@ -33,8 +39,9 @@ def make_logger(settings: Log, stream: BinaryIO | None = None) -> FilteringBound
 
     Nothing global is configured, so that many agents run in one process.
     """
-    # Imported late: it costs 40 ms and 5 MiB, which commands that log nothing save.
-    import structlog  # noqa: PLC0415
+    # Imported late: it costs 40 ms, which commands that log nothing save.
+    with _without("rich"):
+        import structlog  # noqa: PLC0415
 
     output = sys.stderr.buffer if stream is None else stream
     console = settings.format == "console" or (
@@ -52,6 +59,24 @@ def make_logger(settings: Log, stream: BinaryIO | None = None) -> FilteringBound
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[settings.level]),
     )
     return cast("FilteringBoundLogger", logger.bind())
+
+
+@contextmanager
+def _without(library: str) -> Iterator[None]:
+    """Let imports go as if a library was not installed, if it is not yet loaded.
+
+    structlog takes rich along where it finds it, for tracebacks that we do not print
+    like that: 4 MiB.
+    """
+    if library in sys.modules:
+        yield
+        return
+    modules: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]
+    modules[library] = None  # which means that it is not there
+    try:
+        yield
+    finally:
+        del modules[library]
 
 
 def printable(text: str) -> str:
@@ -90,20 +115,50 @@ class Changes:
 
 
 class _Unbreakable:
-    """A stream that swallows its own errors: logging must not end the agent."""
+    """A stream that swallows its own errors: logging must not end or stop the agent.
+
+    A pipe or socket whose reader hangs takes no more at some point: what does not fit
+    is dropped, and how many lines that were is said once it takes some again.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
+        self._poll = _poll_of(stream)
+        self._dropped = 0
 
     def write(self, data: bytes) -> None:
         try:
+            if not self._takes():
+                self._dropped += 1
+                return
+            if self._dropped:
+                data = _DROPPED % self._dropped + data
+                self._dropped = 0
             self._stream.write(data)
             self._stream.flush()
         except (OSError, ValueError):  # nobody reads, disk full, closed
             return
 
+    def _takes(self) -> bool:
+        """Tell whether a line can be written without waiting for who reads it."""
+        return self._poll is None or bool(self._poll.poll(0))
+
     def flush(self) -> None:
         """Do nothing: each line is flushed as it is written."""
+
+
+def _poll_of(stream: BinaryIO) -> select.poll | None:
+    """Return what tells whether a pipe or socket has room, None for what always has."""
+    try:
+        descriptor = stream.fileno()
+        kind = os.fstat(descriptor).st_mode
+    except (OSError, ValueError):  # in memory, closed
+        return None
+    if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)):
+        return None
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    return poll
 
 
 def _make_harmless(_logger: object, _method: str, event: _Event) -> dict[str, Any]:

@@ -57,7 +57,10 @@ class Saver:
             self._news.notify()
         if self._thread is not None:
             self._thread.join(seconds)
-        return self._thread is not None and not self._thread.is_alive()
+        ended = self._thread is not None and not self._thread.is_alive()
+        if ended:
+            self._store.close()
+        return ended
 
     def refuse(self, error: Exception) -> None:
         """Note that there was nothing that could be saved, and why."""

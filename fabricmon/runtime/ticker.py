@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Self
 
+from fabricmon.value import Value
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+
+class Tick(Value, frozen=True):
     """One waking: when it was due, when it came, and how many were missed since."""
 
     due: float

@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from fabricmon.host.store import FILE, Store, StoreProblem
+from fabricmon.host.store import FILE, LOCK, Store, StoreProblem
 from fabricmon.saved import MAX_BYTES, VERSION, SavedState, encode
 
 STATE = SavedState(node="node-1", boot_id="boot-1", seq=7, written=1.5)
@@ -45,7 +47,7 @@ class TestRoundTrip:
         store.save(STATE)
         store.save(NEXT)
         assert store.load() == NEXT
-        assert [path.name for path in folder.iterdir()] == [FILE]
+        assert {path.name for path in folder.iterdir()} == {FILE, LOCK}
 
     def test_only_the_owner_reads_it(self, store: Store, folder: Path) -> None:
         """Names of nodes and jobs are nobody else's business."""
@@ -91,6 +93,34 @@ class TestCrash:
         assert order == ["sync", "replace", "sync"]
 
 
+HOLDER = """
+import os, sys
+os.lockf(os.open(sys.argv[1], os.O_RDWR), os.F_LOCK, 0)
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+class TestOthers:
+    def test_another_agent_saves_here(self, store: Store, folder: Path) -> None:
+        """Two that write would save each other's half; once it is gone, we save."""
+        folder.mkdir(parents=True)
+        (folder / LOCK).touch()
+        words = [sys.executable, "-c", HOLDER, str(folder / LOCK)]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(words, stdin=pipe, stdout=pipe) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == b"held\n"
+            problem = store.save(STATE)
+            other.communicate(b"\n")
+        assert problem is not None
+        assert "another agent saves here" in str(problem)
+        assert store.load() is None
+        assert store.save(NEXT) is None
+        store.close()
+        assert store.load() == NEXT
+
+
 class TestRefused:
     @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
     def test_a_full_or_read_only_disk(
@@ -109,7 +139,7 @@ class TestRefused:
         assert problem.errno == errno.errorcode[code]
         assert "not saved" in str(problem)
         assert store.load() == STATE
-        assert [path.name for path in folder.iterdir()] == [FILE]
+        assert {path.name for path in folder.iterdir()} == {FILE, LOCK}
 
     def test_a_folder_that_cannot_be_made(self, tmp_path: Path) -> None:
         """A file where the folder should be is told, not raised."""

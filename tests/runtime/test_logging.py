@@ -1,9 +1,12 @@
+import fcntl
 import io
 import json
 import os
 import pty
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -186,6 +189,22 @@ class TestLogger:
 
         assert printed == b"[]\n"
 
+    def test_takes_nothing_along(self) -> None:
+        """A library that structlog likes to use is left where it is, and stays usable."""
+        program = (
+            "import sys; from fabricmon.config import Log; "
+            "from fabricmon.runtime.logging import make_logger; "
+            "sys.path.insert(0, sys.argv[1]); make_logger(Log()); "
+            "print('rich' in sys.modules); import rich; print(rich.found)"
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "rich.py").write_text("found = True\n", "ascii")
+            command = [sys.executable, "-c", program, folder]
+
+            printed = subprocess.check_output(command)
+
+        assert printed == b"False\nTrue\n"
+
 
 class TestPrintable:
     def test_plain(self) -> None:
@@ -233,3 +252,20 @@ class TestChanges:
 
         assert not changes.note("a", 1)
         assert changes.note("b", 1)
+
+
+class TestReader:
+    def test_one_that_hangs_holds_up_nobody(self) -> None:
+        """What a full pipe does not take is dropped, and counted once it takes more."""
+        reading, writing = os.pipe()
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+        with os.fdopen(reading, "rb", 0) as reader, os.fdopen(writing, "wb") as stream:
+            log = make_logger(Log(format="json"), stream)
+            for number in range(100):
+                log.info("port_changed", number=number, text="x" * 500)
+            taken = reader.read(4096).splitlines()
+            log.info("agent_ready")
+            dropped, last = map(json.loads, reader.read(4096).splitlines())
+        assert dropped["event"] == "lines_dropped"
+        assert dropped["count"] == 100 - len(taken)
+        assert last["event"] == "agent_ready"

@@ -50,6 +50,9 @@ class SlowStore:
         self.taken.append(new.seq)
         return None
 
+    def close(self) -> None:
+        """Nothing is held."""
+
 
 class TestLoad:
     def test_what_was_saved(self, saver: Saver, tmp_path: Path) -> None:
