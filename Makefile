@@ -3,8 +3,11 @@
 # lint      the static checks alone
 # bench     the measurements behind docs/benchmarks.md
 # bench-detect  how well faults are detected, for docs/benchmarks.md; ARGS="--quick"
+# soak      an hour of a real agent, then hours of simulated storm: does it grow?
+# campaign  every fault against a real agent, as a table; ARGS="--mutate 10 --seed 1"
 # generate  rewrite the committed files that are made from tables in the package
 # package   wheel, source archive and .deb, in build/dist
+# release   packages, audited, with bills of materials and checksums, in build/dist
 # lock      choose anew the versions that packages and the image carry
 # dev       make .venv complete for development, with the working tree installed
 # clean     remove everything that the other targets made
@@ -27,13 +30,14 @@ EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null \
 # Python files that rewrite committed files; tests prove those files fresh.
 GENERATORS := fabricmon/documentation.py fabricmon/fleet/documents.py tools/demo_trace.py dashboards/build.py \
   tools/chart.py
-# Python files that measure; each prints its result. Those that simulate fleets take
-# hours and are called by themselves.
-BENCHMARKS := $(sort $(filter-out bench/bench_detect.py bench/bench_healthy.py, \
-  $(wildcard bench/bench_*.py)))
+# Python files that measure; each prints its result, and the last one writes all bars
+# to docs/benchmarks.md. Those that take hours are called by themselves.
+BENCHMARKS := $(sort $(filter-out bench/bench_bars.py bench/bench_detect.py \
+  bench/bench_healthy.py bench/bench_soak.py, $(wildcard bench/bench_*.py))) \
+  bench/bench_bars.py
 
-.PHONY: help run test lint bench bench-detect generate package lock dev clean programs \
-  FORCE
+.PHONY: help run test lint bench bench-detect soak campaign generate package release \
+  lock dev clean programs FORCE
 
 help:
 	@sed -n 's/^# \([a-z-]*  .*\)/\1/p' Makefile
@@ -59,11 +63,20 @@ lint: build/venv.stamp
 	done; exit $$status
 
 bench: programs build/wheel.stamp
-	@for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file"; done
+	@status=0; \
+	for file in $(BENCHMARKS); do \
+	  echo "== $$file"; $(BIN)/python "$$file" || status=1; \
+	done; exit $$status
 
 bench-detect: .venv/.dev
 	@.venv/bin/python $(PIP_INSTALL) --group bench
 	@.venv/bin/python bench/bench_detect.py --out docs/benchmarks.md $(ARGS)
+
+soak: programs build/wheel.stamp
+	@$(BIN)/python bench/bench_soak.py
+
+campaign: programs .venv/.dev
+	@.venv/bin/python -m tests.campaign $(ARGS)
 
 generate: .venv/.dev
 	@for file in $(GENERATORS); do echo "== $$file"; .venv/bin/python "$$file"; done
@@ -73,6 +86,11 @@ package: programs build/wheel.stamp
 	@$(BIN)/twine check --strict build/dist/*.whl build/dist/*.tar.gz
 	@SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python -m tools.package deb \
 	  --wheel build/dist/*.whl --out build/dist $(ARGS)
+
+# Fails where a dependency has a known hole, or where nobody can be asked.
+release: package
+	@rm -f build/dist/*.cdx.json build/dist/SHA256SUMS
+	@SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python -m tools.release --dist build/dist
 
 # The index of a site is nobody else's business.
 lock: build/venv.stamp
@@ -98,7 +116,7 @@ programs:
 
 .venv/.dev: .venv/.installed
 	@echo "installing the tools of development into .venv"
-	@.venv/bin/python $(PIP_INSTALL) --group dev --group charts
+	@.venv/bin/python $(PIP_INSTALL) --group dev --group charts --group release
 	@.venv/bin/python $(PIP_INSTALL) --group chart \
 	  || echo "MISSING the group chart: the chart and its sink cannot be tested" >&2
 	@touch $@
@@ -106,7 +124,8 @@ programs:
 build/venv.stamp: pyproject.toml tests/setup/venv.sh | programs
 	@echo "installing the test environment into build/venv"
 	@tests/setup/venv.sh build/venv
-	@build/venv/bin/python $(PIP_INSTALL) --group test --group lint --group charts
+	@build/venv/bin/python $(PIP_INSTALL) --group test --group lint --group charts \
+	  --group release
 	@build/venv/bin/python $(PIP_INSTALL) --group chart \
 	  || echo "MISSING the group chart: the chart and its sink are not tested" >&2
 	@touch $@

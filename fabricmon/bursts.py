@@ -14,7 +14,7 @@ from math import inf
 
 from fabricmon.config import Config
 from fabricmon.inventory import Inventory
-from fabricmon.model import Burst, BurstSample, Outcome, PortId, Role
+from fabricmon.model import Burst, BurstSample, Outcome, PortId, PortInfo, Role
 from fabricmon.observed import ObservedPorts
 from fabricmon.schedule import Entry, Schedule
 
@@ -71,6 +71,15 @@ class _Device:
         )
 
 
+def is_sample(outcome: Outcome) -> bool:
+    """Tell a sample of a burst: whoever takes it works out the roles of all ports.
+
+    So it is fed after what they follow from; a thousand devices that appear together
+    would otherwise each have the roles worked out anew.
+    """
+    return outcome.job.source == SOURCE
+
+
 class Bursts:
     """Gathers samples into windows and paces the source that takes them."""
 
@@ -90,6 +99,8 @@ class Bursts:
         self._observed = observed
         self._devices: dict[str, _Device] = {}
         self._newest: dict[PortId, tuple[Burst, ...]] = {}
+        self._ports: tuple[PortInfo, ...] = ()
+        self._wanted: frozenset[str] = frozenset()
         self._suspected_until = -inf
         self._settles_until = -inf
         self.layout = 0
@@ -145,14 +156,20 @@ class Bursts:
 
     def _wants(self, name: str) -> bool:
         """Tell whether a device has ports that form rails, or may."""
-        ports = (p for p in self._inventory.ports() if p.id.device == name)
-        return self._limits.enabled and any(port.role in _RAILS for port in ports)
+        ports = self._inventory.ports()
+        if ports is not self._ports:  # the same ones until something changes
+            self._ports = ports
+            rails = (port for port in ports if port.role in _RAILS)
+            self._wanted = frozenset(port.id.device for port in rails)
+        return self._limits.enabled and name in self._wanted
 
     def _pause(self, entry: Entry, device: _Device, now: float) -> None:
         device.start(now)
         self._aim(entry, self._limits.every_seconds, now)
 
     def _aim(self, entry: Entry, period: float, now: float) -> None:
+        if period == entry.period and entry.due > now:
+            return  # it is due at the next moment of this grid already
         self._schedule.set_period(entry, period, now)
         self._schedule.postpone(entry, self._schedule.next_on_grid(period, now))
 

@@ -15,6 +15,8 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import chain
 
+from fabricmon.value import Value
+
 
 class Directory(StrEnum):
     """Where a counter's file lies, below the device's or port's folder."""
@@ -201,8 +203,7 @@ class CounterSpec:
 _SUFFIX = {CounterKind.COUNTER: "_total", CounterKind.GAUGE: "", CounterKind.KNOB: ""}
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Value, frozen=True):
     """What the rows of one table have in common; calling it makes a row."""
 
     directories: tuple[Directory, ...]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -16,7 +14,8 @@ from fabricmon.config import Config, Mode
 from fabricmon.config_rules import check_rules
 from fabricmon.config_rules_mqtt import FILES
 from fabricmon.errors import ConfigError
-from fabricmon.yaml_text import Document, Tree, parse
+from fabricmon.value import Value
+from fabricmon.yaml_text import Document, Tree, around, parse
 
 DEFAULT_FILE = Path("/etc/fabricmon/fabricmon.yaml")
 """Read when no file is named; it may be absent."""
@@ -33,8 +32,7 @@ MAX_BYTES = 1 << 20
 _SUFFIXES = {".yaml", ".yml"}  # of files in conf.d; editors leave others there
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Value, frozen=True):
     """Who set a key: a file and line, or an environment variable."""
 
     key: str
@@ -46,8 +44,7 @@ class Origin:
         return self.place if self.line is None else f"{self.place}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Value, frozen=True):
     """A configuration, who set each key, the files that were read, and its hash."""
 
     config: Config
@@ -221,7 +218,7 @@ def _explain(message: str, origins: Mapping[str, Origin], tree: Tree) -> ConfigE
     elif text.startswith("Invalid enum value"):
         words = _words_at(key)
         text = f"{text.removeprefix('Invalid enum value ')} is none of its words"
-        remedy = "write " + " or ".join(words)
+        remedy = "write " + " or ".join(map(str, words))
     else:
         text = text[:1].lower() + text[1:]
         remedy = _as_list(key, text, tree)
@@ -259,6 +256,8 @@ def _as_list(key: str, text: str, tree: Tree) -> str | None:
 
 
 def _suggestion(section: str, name: str) -> str:
+    import difflib  # noqa: PLC0415 - only where a key is wrong
+
     known = known_keys(section)
     close = difflib.get_close_matches(name, known, n=1)
     if close:
@@ -294,7 +293,7 @@ def _struct_of(kind: Any) -> Any:
 def _placed(error: ConfigError, origins: Mapping[str, Origin]) -> ConfigError:
     key = error.key or ""
     while key and key not in origins:
-        key = re.sub(r"(?:\.|^)[^.\[]*$|\[[^\]]*\]$", "", key) if key else ""
+        key = around(key)
     origin = origins.get(key)
     if origin is None:
         return error

@@ -6,19 +6,18 @@ import ast
 import inspect
 import json
 import sys
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from fabricmon.config import Config, Expectation, Profile, Section
+from fabricmon.value import Value
 
 SCHEMA_ID = "fabricmon.config/1"
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Value, frozen=True):
     """One key: dotted path, default as YAML would write it, and its documentation."""
 
     path: str

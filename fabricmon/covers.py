@@ -8,17 +8,16 @@ covering incident ends first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from fabricmon.config import LinkState
+from fabricmon.value import Value
 
 
 def _always(_limits: LinkState) -> float:
     return float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Cover:
+class Cover(Value, frozen=True):
     """``kind`` covers ``covered`` on the same port, or on every port of its device.
 
     An empty ``covered`` means every kind. ``younger_than`` gives the age in seconds

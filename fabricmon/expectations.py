@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from fabricmon.config import Config, Devices, Expectation, Profile
 from fabricmon.model import PortId, PortPlace, Role, Topology
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Value, frozen=True):
     """What is expected of one port; None where nothing says so."""
 
     rate_gbps: float | None = None

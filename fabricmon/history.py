@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from dataclasses import dataclass
 from itertools import pairwise
 
 from fabricmon.model import Mark
+from fabricmon.value import Value
 
 CORNERS = 160
 """Corners kept at most: 17 bytes each, 2.7 KiB for a counter that always moves."""
@@ -28,8 +28,7 @@ _BY_TRUST = (Mark.OK, Mark.GAP, Mark.FIRST, Mark.RESET, Mark.SATURATED)
 _RANK = tuple(_BY_TRUST.index(mark) for mark in sorted(Mark))
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Value, frozen=True):
     """Increase over ``seconds``; ``mark`` is the least trustworthy step within."""
 
     increase: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from fabricmon.bursts import SOURCE as BURST
@@ -22,7 +21,6 @@ from fabricmon.model import (
     Hca,
     LinkEvent,
     LinkStatus,
-    LogEvent,
     LogNews,
     MaintenancePlan,
     MaintenanceWindow,
@@ -38,6 +36,7 @@ from fabricmon.model import (
     Target,
     ToolReport,
 )
+from fabricmon.news import News
 from fabricmon.observed import ObservedPorts
 from fabricmon.outcomes import REPLACED, failures_of
 from fabricmon.pacing import Pacing
@@ -52,17 +51,6 @@ REMEMBER_OUTAGES = frozenset({Signal.LINK_DOWN, Signal.CARRIER_DOWN})
 
 MAX_NEWS = 10_000
 """Samples kept between two judgements; a storm of link events stops here."""
-
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """What has come in since the last judgement, each sample once."""
-
-    statuses: tuple[LinkStatus, ...]
-    netdevs: tuple[NetdevStatus, ...]
-    events: tuple[LinkEvent, ...]
-    moves: tuple[Move, ...]
-    log_events: tuple[LogEvent, ...]
 
 
 class Intake:
@@ -107,7 +95,7 @@ class Intake:
             BootInfo: self._take_boot,
             MaintenancePlan: self._take_maintenance,
             ToolReport: self._take_report,
-            ReadFailure: self._skip,
+            ReadFailure: self._take_failure,
             **dict.fromkeys(ABOUT_JOBS, self._take_workload),
             **dict.fromkeys(ABOUT_HOST, self._take_hardware),
         }
@@ -377,8 +365,10 @@ class Intake:
     def _take_maintenance(self, plan: MaintenancePlan, _entry: Entry) -> None:
         self._maintenance = plan
 
-    def _take_report(self, report: ToolReport, _entry: Entry) -> None:
+    def _take_report(self, report: ToolReport, entry: Entry) -> None:
         self._reports[report.tool] = report
+        if report.errors:
+            entry.count_errors(each.errno or "error" for each in report.errors)
 
     def _take_workload(self, record: AboutJobs, entry: Entry) -> None:
         carried = self.workload.take(record)
@@ -396,5 +386,8 @@ class Intake:
         if carried is not None:
             entry.carry(carried)
 
-    def _skip(self, _record: ReadFailure, _entry: Entry) -> None:
-        """Failures were noted with the outcome."""
+    def _take_failure(self, _record: ReadFailure, entry: Entry) -> None:
+        """Try a tool again soon; the failure itself was noted with the outcome."""
+        if entry.source.lane is Lane.TOOL:
+            soon = self._now + self._config.deadlines.command_retry_seconds
+            self._schedule.hasten(entry.source.name, entry.target.name, soon)

@@ -28,12 +28,12 @@ from fabricmon.model import (
 from fabricmon.parse.words import PortState
 from fabricmon.port_roles import describe_ports
 from fabricmon.saved import writable
+from fabricmon.value import Value
 
 SAVED_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Value, frozen=True):
     """What a record changed: devices that came, went, or got a new driver instance."""
 
     appeared: tuple[str, ...] = ()
@@ -212,7 +212,8 @@ class Inventory:
         if device is not None and device.hca == hca:
             return _NOTHING
         device = self._find(hca)
-        self._refresh()  # a card in the slot of another one inherits its role
+        if device.is_replaced_by(hca):
+            self._refresh()  # a card in the slot of another one inherits its role
         if self._present.get(device.name) is device:
             del self._present[device.name]
         roles = {info.id.port: info.role for info in self._infos.get(device, ())}
@@ -327,7 +328,7 @@ class Inventory:
         """
         try:
             state = msgspec.json.decode(saved, type=_Saved)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ValueError(f"saved inventory: {error}") from error
         if state.version != SAVED_VERSION:
             raise ValueError(f"saved inventory: version {state.version} is not known")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from fabricmon.model import JobTransport, JobUse, LogEvent, PortInfo
+from fabricmon.value import Value
 
 MOST_JOBS = 64
 """Jobs remembered; the one that was heard of longest ago goes first."""
@@ -29,8 +30,7 @@ _CHANNELS = frozenset({"channel_via_net", "channel_via_socket"})
 _CHOICES = frozenset({"net_name", "net_fallback_socket"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(Value, frozen=True):
     """What was told of one job; ``proven`` is a transport that a channel goes by."""
 
     at: float

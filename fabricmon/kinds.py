@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from fabricmon.value import Value
 
 
 class About(StrEnum):
@@ -50,8 +51,7 @@ class Proof(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Value, frozen=True):
     """A kind of finding.
 
     An ``event`` happened and is over: it resolves ``hold_seconds`` after it was last

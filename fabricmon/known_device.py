@@ -78,14 +78,16 @@ class KnownDevice:
         inherits them.
         """
         old = self.hca.driver_instance if self.hca else None
-        board = hca.board_id or hca.hca_type or hca.driver
-        replaced = self.board not in {None, board}
-        self._take_ports(hca, roles if replaced else None)
-        self.name, self.hca, self.board = hca.name, hca, board
+        self._take_ports(hca, roles if self.is_replaced_by(hca) else None)
+        self.name, self.hca, self.board = hca.name, hca, _board(hca)
         self.guid = real_guid(hca.node_guid)
         self.pci_address, self.pci_path = hca.pci_address, hca.pci_path
         self.names = tuple(dict.fromkeys((*self.names, hca.name)))
         return None not in {old, hca.driver_instance} and old != hca.driver_instance
+
+    def is_replaced_by(self, hca: Hca) -> bool:
+        """Tell whether this is another card than the one that was here before."""
+        return self.board not in {None, _board(hca)}
 
     def see(self) -> None:
         """Note that the device is there."""
@@ -126,6 +128,10 @@ class KnownDevice:
                 port.best_gbps, port.last = known.best_gbps, known.last
                 port.inherited = known.inherited
         self.ports = ports or self.ports
+
+
+def _board(hca: Hca) -> str | None:
+    return hca.board_id or hca.hca_type or hca.driver
 
 
 def restored(saved: SavedDevice) -> KnownDevice:

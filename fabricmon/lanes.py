@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from fabricmon.model import Job, Outcome
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class InFlight:
+class InFlight(Value, frozen=True):
     """A poll that runs now, since ``since`` (monotonic seconds)."""
 
     job: Job

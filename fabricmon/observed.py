@@ -17,6 +17,7 @@ from fabricmon.model import (
     Reading,
 )
 from fabricmon.parse.words import PortState
+from fabricmon.value import Value
 
 TRAFFIC_POINTS = 60
 """Points of the traffic line on the page: a quarter of an hour at 15 s."""
@@ -26,8 +27,7 @@ HOUR_SECONDS = 3600.0
 _OUTAGES = frozenset({Signal.LINK_DOWN, Signal.CARRIER_DOWN})  # told as flaps
 
 
-@dataclass(frozen=True, slots=True)
-class _Bytes:
+class _Bytes(Value, frozen=True):
     """Where in a burst the counters of bytes stand; no group if there are none."""
 
     specs: tuple[CounterSpec, ...]

@@ -7,9 +7,10 @@ of its own. `Reader` runs the polls, at once (replay) or in lanes (live).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
+from fabricmon.bursts import is_sample
 from fabricmon.config import Config
 from fabricmon.detect.protocol import Detector, KnowsJobs
 from fabricmon.fusion import Fusion
@@ -35,6 +36,7 @@ from fabricmon.port_portraits import PortPortraits
 from fabricmon.saved import SavedState
 from fabricmon.schedule import Schedule
 from fabricmon.sources.protocol import Lane, Source
+from fabricmon.value import Value
 from fabricmon.verdicts import of_node
 
 JUDGE_SECONDS = 1.0
@@ -57,8 +59,7 @@ READY_LANES = frozenset({Lane.NODE, Lane.DEVICE})
 """Lanes that must have answered once before the node counts as seen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Value, frozen=True):
     """The host's clocks and counts at one step."""
 
     now: float
@@ -66,8 +67,7 @@ class Moment:
     firmware_reads: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Value, frozen=True):
     """What a pipeline is made of."""
 
     config: Config
@@ -98,6 +98,7 @@ class Pipeline:
         self._place = Topology(cluster=parts.config.cluster or None)
         self._steps = 0
         self._judged_at = start.now - CALM_SECONDS
+        self._patience = JUDGE_SECONDS  # seconds without a judgement, as of now
         self._watchful_until = start.now + WATCHFUL_SECONDS
         self._stepped_at = start.now
         self._gap: float | None = None
@@ -121,7 +122,8 @@ class Pipeline:
     def next_due(self) -> float:
         """When `step` must be called next, at the latest."""
         due = self.schedule.next_due
-        idle = self._judged_at + max(JUDGE_SECONDS, self.config.periods.devices_seconds)
+        usual = self.config.periods.devices_seconds
+        idle = self._judged_at + max(self._patience, usual)
         return idle if due is None else min(due, idle)
 
     @property
@@ -160,11 +162,11 @@ class Pipeline:
         for entry in self.schedule.take_due(now):
             self._parts.reader.submit(entry.job)
         fed = False
-        for outcome in self._parts.reader.collect(now):
+        for outcome in sorted(self._parts.reader.collect(now), key=is_sample):
             fed = self.intake.feed(outcome) or fed
         calm = now >= self._watchful_until and not self.intake.is_restless(now)
-        longest = CALM_SECONDS if calm else JUDGE_SECONDS
-        if not (fed or judge) and now - self._judged_at < longest:
+        self._patience = CALM_SECONDS if calm else JUDGE_SECONDS
+        if not (fed or judge) and now - self._judged_at < self._patience:
             return ()
         return self._judge(moment)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fabricmon.config import Config
 from fabricmon.expectations import Expectations, Expected
@@ -15,14 +15,14 @@ from fabricmon.known_device import KnownDevice, KnownPort
 from fabricmon.model import PortInfo, Role
 from fabricmon.parse.words import Rate
 from fabricmon.roles import Assignment, Candidate, assign
+from fabricmon.value import Value
 
 _NO_RAIL = Assignment(Role.UNKNOWN)
 
 Described = dict[KnownDevice, tuple[PortInfo, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Value, frozen=True):
     """One port with all that is known about it."""
 
     device: KnownDevice

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from fabricmon.config import Deadlines
 from fabricmon.model import Reading
+from fabricmon.value import Value
 
 LONGEST_SECONDS = 86_400.0
 
@@ -23,8 +24,7 @@ OURS = frozenset({"EMFILE", "ENFILE"})
 """The process or the node is out of descriptors: that is no fault of the device."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Value, frozen=True):
     """A group was put aside (``reason``) or is read again (None); worth a log line."""
 
     device: str

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from ipaddress import ip_address
 
 from msgspec import UNSET, structs
@@ -24,6 +23,7 @@ from fabricmon.finding_document import (
 )
 from fabricmon.kinds import BY_SLUG
 from fabricmon.parse.nccl_rules import RULES
+from fabricmon.value import Value
 
 WITHHELD = "(withheld)"
 """Stands in a summary for text of a log."""
@@ -45,8 +45,7 @@ _BUILT_IN_ROWS = frozenset(row.id for row in RULES)
 _Text = float | int | str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Value, frozen=True):
     """Names that are known on the node now, to be found in prose."""
 
     jobs: frozenset[str] = frozenset()

@@ -15,6 +15,7 @@ from enum import IntEnum
 from fabricmon.model import PortId, Role
 from fabricmon.parse.pci_path import PciOrder, host_bridge, pci_functions, pci_order
 from fabricmon.parse.words import LinkLayer
+from fabricmon.value import Value
 
 EQUAL_PORTS = 2
 """Ports that make a set: with fewer there is nothing to be equal to."""
@@ -28,8 +29,7 @@ class Closeness(IntEnum):
     SWITCH = 2  # a bridge below the processor is common to both
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Value, frozen=True):
     """What the role of a port is judged by.
 
     ``best_gbps`` is the highest rate that it ever had while ACTIVE; ``forced`` is a
@@ -45,8 +45,7 @@ class Candidate:
     forced: Role | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Value, frozen=True):
     """The role of a port; ``rail`` counts compute ports in the order of PCI."""
 
     role: Role

@@ -13,6 +13,7 @@ from fabricmon.model import (
     Reading,
     Snapshot,
 )
+from fabricmon.parse.ibstat import TOOL
 from fabricmon.parse.report import (
     CounterValue,
     PortReport,
@@ -118,9 +119,10 @@ def _from_absence(port: PortId, absence: Absence) -> ToolFailure:
 
 def tool_failure(failure: ReadFailure) -> ToolFailure:
     """Return a failure as an entry of a report's errors."""
+    is_tool = failure.file == TOOL
     return ToolFailure(
-        tool=None,
-        file=failure.file,
+        tool=failure.file if is_tool else None,
+        file=None if is_tool else failure.file,
         device=failure.device,
         port=failure.port,
         errno=failure.errno,

@@ -55,7 +55,10 @@ def of_port(
         return Verdict.UNKNOWN, ("values are old: a read hangs or is late",)
     if view.status.state is not PortState.ACTIVE:
         if waits_seconds is not None:
-            return Verdict.UNKNOWN, (f"{view.status.state} for {waits_seconds:.0f} s",)
+            told = (item.finding for item in mine)
+            why = tuple(each.summary for each in told if each.kind in DOWN_KINDS)
+            waits = f"{view.status.state} for {waits_seconds:.0f} s"
+            return Verdict.UNKNOWN, why or (waits,)
         return Verdict.HEALTHY, (f"{view.status.state}: not in use",)
     return Verdict.HEALTHY, ()
 

@@ -233,6 +233,7 @@ class Window:
             for place, item in known.counters.items()
             if item.value is not None and item.spec.signal in REMEMBERED
         )
+        kept += tuple(self._saved.values())  # of ports that were not read since
         return msgspec.json.encode(SavedWindow(boot_id, kept))
 
     def resume(self, saved: bytes, boot_id: str) -> None:
@@ -243,7 +244,7 @@ class Window:
         """
         try:
             window = msgspec.json.decode(saved, type=SavedWindow)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise ValueError(f"saved counters: {error}") from error
         if window.boot_id == boot_id:
             for item in window.counters:

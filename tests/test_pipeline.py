@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from fabricmon.model import IncidentState, ReadFailure, Severity, Verdict
-from fabricmon.pipeline import JUDGE_SECONDS, Moment
+from fabricmon.pipeline import JUDGE_SECONDS, WATCHFUL_SECONDS, Moment
 from fabricmon.sources.paths import RDMA_CLASS
 from tests.fake_host import FakeHost
 from tests.running import Running
@@ -88,6 +88,18 @@ class TestStep:
             node.host.now = node.pipeline.next_due
             node.step()
             assert 0 < node.pipeline.next_due - node.host.now <= 5
+
+    def test_a_starved_reader_does_not_make_it_spin(self, host: FakeHost) -> None:
+        """Where nothing comes in for seconds, it is not to be called without pause."""
+        node = Running(host, {"periods": {"devices_seconds": 1}}).settle()
+        node.run(WATCHFUL_SECONDS + 5)
+        node.reader.hanging |= {"node", *(f"device:mlx5_{n}" for n in range(4))}
+        steps, end = 0, node.host.now + 4
+        while node.host.now < end:
+            node.host.now = max(node.pipeline.next_due, node.host.now + 1e-4)
+            node.step()
+            steps += 1
+        assert steps < 50
 
     def test_the_moment_is_in_the_snapshot(self, node: Running) -> None:
         """Times and costs are the host's."""

@@ -142,3 +142,10 @@ class TestErrors:
         failure = ReadFailure("mlx5_0", 2, "x/y", "EIO", "why")
         found = replace(snapshot(host), failures=(failure,))
         assert self.errors(report(found)) == [("mlx5_0", 2, "x/y", "EIO")]
+
+    def test_of_a_tool(self, host: FakeHost) -> None:
+        """A tool is no file: it is named as what it is."""
+        failure = ReadFailure(None, None, "ibstat", "ETIMEDOUT", "why")
+        found = replace(snapshot(host), failures=(failure,))
+        (error,) = report(found).errors
+        assert (error.tool, error.file) == ("ibstat", None)

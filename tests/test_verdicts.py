@@ -134,6 +134,14 @@ class TestPort:
         waiting = port_view(status=status(port(), START, state), ever_active=False)
         assert of_port(waiting, [], 5.2) == (Verdict.UNKNOWN, (f"{state} for 5 s",))
 
+    def test_switched_off(self) -> None:
+        """A port that somebody took down is unknown, and its finding says why."""
+        off = port_view(status=status(port(), START, PortState.DOWN))
+        found = [incident("port_down", Severity.INFO), incident("port_flap")]
+        info = [incident("port_down", Severity.INFO)]
+        assert of_port(off, info, 28) == (Verdict.UNKNOWN, ("port_down it is",))
+        assert of_port(off, found, 28) == (Verdict.DEGRADED, ("port_flap it is",))
+
     def test_known_bad_although_old(self) -> None:
         """A finding outweighs that nothing new is known."""
         old = port_view(fresh=False)

@@ -98,6 +98,7 @@ def folder(text: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    _open_outputs()
     words = list(sys.argv[1:] if arguments is None else arguments)
     if _command_in(words) in AGENTS:
         with suppress(ValueError):  # not the main thread: signals are not ours
@@ -111,6 +112,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE_ERROR
     module = importlib.import_module(f"fabricmon.cli.{options.command}")
     return _run(module.run, options)
+
+
+def _open_outputs() -> None:
+    """Give a command that was started without its outputs (``>&-``) ones to nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # The lowest numbers are free: no file of ours may get those of outputs.
+            setattr(sys, name, open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 def _stray(rest: Sequence[str]) -> str:

@@ -151,7 +151,7 @@ def _from_agent(options: argparse.Namespace, loaded: Loaded) -> Document | None:
     try:
         content = msgspec.json.decode(answer, type=dict[str, object])
         verdict = Verdict[str(content["verdict"]).upper()]
-    except (KeyError, msgspec.DecodeError):
+    except (KeyError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return Document(content, verdict)
 

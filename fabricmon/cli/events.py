@@ -48,7 +48,7 @@ from fabricmon.sinks.mqtt_client import (
 from fabricmon.sinks.mqtt_client import (
     run as run_loop,
 )
-from fabricmon.sinks.mqtt_settings import broker_of, read_access
+from fabricmon.sinks.mqtt_settings import TLS_PORT, broker_of, read_access
 
 QUIET_SECONDS = 1.0
 """``--once`` is done when the broker said nothing for so long."""
@@ -203,8 +203,9 @@ async def _once(watch: Watch) -> None:
                 raise error
     listening.cancel()
     await asyncio.wait({listening}, timeout=LEAVE_SECONDS * 2)
-    nodes = watch.fleet.nodes
-    head, *rows = table(nodes)
+    head, *rows = table(watch.fleet.nodes)
+    if not rows:
+        say(f"nothing is retained below {watch.filter}, or this user may not read it")
     if watch.as_json:
         for row in rows:
             named = zip(map(str.lower, head), row, strict=True)
@@ -214,7 +215,12 @@ async def _once(watch: Watch) -> None:
 
 
 def _unreachable(mqtt: Mqtt, error: BaseException) -> HostError:
-    return HostError(f"{broker_of(mqtt)}: {shown(str(error)) or type(error).__name__}")
+    why = shown(str(error)) or type(error).__name__
+    # A broker that waits for a client's greeting of TLS says nothing to others.
+    hint = (
+        " (does it want TLS? --tls)" if mqtt.port == TLS_PORT and not mqtt.tls else ""
+    )
+    return HostError(f"{broker_of(mqtt)}: {why}{hint}")
 
 
 async def _listen(watch: Watch, *, show: bool = True) -> None:

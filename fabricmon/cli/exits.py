@@ -59,8 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--exit", choices=("slurm", "npd", "nagios"))
     group.add_argument(
         "--at",
-        type=Moment,
-        choices=tuple(Moment),
+        choices=[each.value for each in Moment],
         metavar="MOMENT",
         help="of Slurm: health (the default), prolog, epilog, or resume: 0 if a node "
         "that fabricmon drained may come back",
@@ -108,7 +107,7 @@ def run(
     answer = _answer(told)
     if options.exit == "npd":
         return _for_npd(answer, told.trouble, asked=asked)
-    return _for_slurm(answer, options.at or Moment.HEALTH, options.job)
+    return _for_slurm(answer, Moment(options.at or Moment.HEALTH), options.job)
 
 
 def _look(look: Callable[[], Document], seconds: float) -> _Told:

@@ -70,6 +70,7 @@ def _check(loaded: LoadedGate) -> int:
 
 
 def _journal(loaded: LoadedGate, options: argparse.Namespace) -> int:
+    _require_journal(loaded, "nothing came in")
     for entry in read_entries(loaded.config.journal.folder, options.last):
         if options.node is not None and entry.node != options.node:
             continue
@@ -93,16 +94,21 @@ def _as_text(entry: Entry) -> str:
 def _release(loaded: LoadedGate, node: str) -> int:
     if NODE.fullmatch(node) is None:
         raise ConfigError("no name of a node", key="release NODE")
-    folder = loaded.config.journal.folder
-    if not Path(folder, FILE).is_file():
-        raise HostError("there is no journal yet: no node is out", path=folder)
-    journal = Journal(folder)
+    _require_journal(loaded, "no node is out")
+    journal = Journal(loaded.config.journal.folder)
     try:
         journal.ask_release(node, _who(), time.time())
     finally:
         journal.close()
     print(f"{node}: given back; the gate takes note of it within seconds")
     return 0
+
+
+def _require_journal(loaded: LoadedGate, told: str) -> None:
+    """Raise `HostError` where the gate never ran, and say what that means."""
+    folder = loaded.config.journal.folder
+    if not Path(folder, FILE).is_file():
+        raise HostError(f"there is no journal yet: {told}", path=folder)
 
 
 def _who() -> str:

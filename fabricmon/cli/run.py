@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 from fabricmon.agent import Agent, Settings
 from fabricmon.cli import CLASS_FOLDER
-from fabricmon.cli.answers import from_pipeline
-from fabricmon.cli.document import dump
 from fabricmon.config_load import Loaded, check_files, load
 from fabricmon.driving import LiveDrive
 from fabricmon.host.live_descriptors import raise_descriptor_limit
@@ -96,6 +94,10 @@ def answer(pipeline: Pipeline, request: dict[str, object]) -> bytes:
     """Answer ``fabricmon check`` over the socket."""
     if request.get("ask") != "check":
         return b'{"error": "asks nothing that is known"}'
+    # Loaded by the first one who asks: most agents are never asked.
+    from fabricmon.cli.answers import from_pipeline  # noqa: PLC0415
+    from fabricmon.cli.document import dump  # noqa: PLC0415
+
     return dump(from_pipeline(pipeline))
 
 

@@ -28,9 +28,14 @@ class Listen(Section, frozen=True):
     client_authority: str | None = None
     """Authority (PEM) whose client certificates alone may read metrics."""
     connections: Count = 32
-    """Connections served at once on an address; one more is sent away."""
+    """Connections served at once on an address; one more waits, or is sent away."""
     timeout_seconds: Timeout = 2
     """Time for a client to send its request, and again to take the answer."""
+    patience_seconds: Timeout = 0.25
+    """While all connections are taken, who has used so much of that time is cut off.
+
+    Slow clients thus never lock a scraper out: it needs some round trips for its
+    request and the answer, and across an ocean one takes 0.15 s."""
     healthy_seconds: Timeout = 30
     """/healthz fails when the agent's loop has not turned for so long."""
 

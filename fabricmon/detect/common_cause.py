@@ -8,7 +8,6 @@ configuration is gone: the subnet manager.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from fabricmon.config import LinkState as Limits
 from fabricmon.detect.link_cause import Company
@@ -27,6 +26,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.summaries import one_line
+from fabricmon.value import Value
 
 MEMBERS = "ports"
 """Signal of the evidence that names the ports, parted by spaces."""
@@ -37,8 +37,7 @@ CONFIRM_SECONDS = 5.0
 _LEFT = 2  # fewer ports that are still down have a story of their own
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Value, frozen=True):
     """Ports that may have one cause; a ``spare`` group is one plane of several."""
 
     ports: frozenset[PortId]

@@ -40,6 +40,7 @@ from fabricmon.model import (
 )
 from fabricmon.sources.protocol import Lane
 from fabricmon.summaries import one_line
+from fabricmon.value import Value
 
 LOOK_SECONDS = 5.0
 """How often counters and reads are looked at."""
@@ -68,8 +69,7 @@ class SavedHealth(Struct, frozen=True):
     power: tuple[SavedPower, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Sign:
+class _Sign(Value, frozen=True):
     """Something that says that a device is stuck."""
 
     at: float

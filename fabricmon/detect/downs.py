@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from fabricmon.detect.statistics import decayed
+from fabricmon.value import Value
 
 MOST_DOWNS = 300
 """Kept at most: an 8-bit counter can tell of 255 in one step."""
@@ -36,8 +37,7 @@ class SavedDown(Struct, frozen=True):
     began: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(Value, frozen=True):
     """Something that tells of ``times`` downs between ``low`` and ``high``.
 
     ``lumped`` ones happened while nobody looked: they are kept as one.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 
@@ -11,10 +10,10 @@ from fabricmon.catalogue import CounterSpec
 from fabricmon.config import LinkErrors
 from fabricmon.detect.statistics import poisson_bound, rank_correlation
 from fabricmon.history import History
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Excess:
+class Excess(Value, frozen=True):
     """A window over its bound.
 
     ``separation_seconds`` must pass before errors belong to another window: those of
@@ -28,8 +27,7 @@ class Excess:
     separation_seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Value, frozen=True):
     """A window and the bit error ratio that a sound link stays below in it."""
 
     seconds: float

@@ -12,13 +12,13 @@ import msgspec
 from fabricmon.catalogue import CounterSpec
 from fabricmon.history import History
 from fabricmon.model import Evidence, Finding, Move, PortId
+from fabricmon.value import Value
 
 MOST_RECOVERIES = 64
 """Steps of the recovery counter that are kept: far more than any limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Value, frozen=True):
     """One step of the recovery counter ``file``."""
 
     at: float

@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 from fabricmon.detect.downs import Down, Downs, SavedDown, estimate, restored
 from fabricmon.detect.flap_account import FlapAccount
 from fabricmon.model import Evidence, OutageSummary, PortInfo
+from fabricmon.value import Value
 
 _HOUR_SECONDS = 3600.0
 MOST_OUTAGES = 300
@@ -39,8 +40,7 @@ class SavedTrack(Struct, frozen=True):
     account: FlapAccount | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PastOutage:
+class PastOutage(Value, frozen=True):
     """An outage that is over: when it ended, and how long it was."""
 
     at: float

@@ -6,13 +6,13 @@ Signals, not names: what a driver does not count is not there, and is never zero
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from fabricmon.catalogue import CounterSpec, Signal
 from fabricmon.config import Congestion
 from fabricmon.detect.evidence import source_of
 from fabricmon.model import Evidence, Mark, PortView, View
+from fabricmon.value import Value
 
 _BITS = 8
 _GIGA = 1e9
@@ -63,8 +63,7 @@ SIGNALS = {
 """The signals of each measure; any of them will do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Value, frozen=True):
     """A value per second, or a share of time, and the counter that says most of it."""
 
     value: float

@@ -9,9 +9,9 @@ values are history: growth is what the other detectors judge.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from fabricmon.catalogue import Signal
+from fabricmon.value import Value
 
 LINK_DOWNS = 20
 """Link downs or recoveries since the last clear. A port sees one or two for each
@@ -71,8 +71,7 @@ WORST_LANE_SHARE = 0.9
 """Share of the raw errors on one lane that makes it worth naming."""
 
 
-@dataclass(frozen=True, slots=True)
-class LifetimeValue:
+class LifetimeValue(Value, frozen=True):
     """One counter as it stands; ``signal`` is what it means in any driver's words."""
 
     name: str
@@ -81,8 +80,7 @@ class LifetimeValue:
     saturated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(Value, frozen=True):
     """Packets since the last clear; None where not counted, or counted no further."""
 
     sent: int | None = None
@@ -94,8 +92,7 @@ class Traffic:
         return max(self.sent or 0, self.received or 0) or None
 
 
-@dataclass(frozen=True, slots=True)
-class _Limit:
+class _Limit(Value, frozen=True):
     """When a signal is out of proportion: at least so many and so many per packet.
 
     ``unscaled`` is for where the traffic is not known. None there means that the sum

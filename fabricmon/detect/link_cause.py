@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fabricmon.config import LinkState as Limits
 from fabricmon.detect.expectation import Why
@@ -20,10 +20,10 @@ from fabricmon.model import (
 )
 from fabricmon.parse.words import LinkLayer
 from fabricmon.summaries import one_line
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Company:
+class Company(Value, frozen=True):
     """How many ports of the node matter, fell with this one, and are stuck trained."""
 
     ports: int
@@ -35,8 +35,7 @@ class Company:
         return max(limits.common_cause_ports, (self.ports + 1) // 2)
 
 
-@dataclass(frozen=True, slots=True)
-class _Verdict:
+class _Verdict(Value, frozen=True):
     severity: Severity
     action: Action
     text: str

@@ -104,6 +104,8 @@ class LinkState:
             for outage in self._outages.values()
             if outage.key
         )
+        # Ports that were not seen since the start: the next agent must not forget them.
+        outages += tuple(self._restored.values())
         return pack(SavedLinkState(self._grace.save(self._offset), outages))
 
     def restore(self, saved: bytes, view_offset: float) -> None:

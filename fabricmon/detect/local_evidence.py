@@ -8,7 +8,6 @@ culprit (``health-systems``, 4.5: the second of its ordered checks).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from fabricmon.catalogue import CounterSpec, Signal
@@ -31,6 +30,7 @@ from fabricmon.model import (
 )
 from fabricmon.parse.kernel_event import KernelEvent, KernelKind
 from fabricmon.parse.words import PortState
+from fabricmon.value import Value
 
 
 class Nature(StrEnum):
@@ -43,8 +43,7 @@ class Nature(StrEnum):
     DEVICE = "device"
 
 
-@dataclass(frozen=True, slots=True)
-class LocalSign:
+class LocalSign(Value, frozen=True):
     """One thing that a port showed, last at ``at`` (monotonic seconds)."""
 
     nature: Nature

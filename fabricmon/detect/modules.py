@@ -27,6 +27,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.summaries import one_line
+from fabricmon.value import Value
 
 SOURCE = "modules"
 """Name of the source whose records are judged here."""
@@ -56,8 +57,7 @@ class _Streak:
         self.severity = severity
 
 
-@dataclass(frozen=True, slots=True)
-class _Alarm:
+class _Alarm(Value, frozen=True):
     """What the kernel or a counter said of a device's heat."""
 
     at: float

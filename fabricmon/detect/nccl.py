@@ -110,7 +110,7 @@ class NcclErrors:
         del view_offset  # times are Unix seconds
         try:
             self._carried = msgspec.msgpack.decode(saved, type=tuple[Told, ...])
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise ValueError(f"nccl: {error}") from error
 
     def annotate(self, finding: Finding, view: View) -> Finding:

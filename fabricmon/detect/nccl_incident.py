@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fabricmon.detect.nccl_places import NOWHERE, Place
 from fabricmon.detect.nccl_ports import Shown
 from fabricmon.parse.log_event import LogSeverity
 from fabricmon.stories.nature import FALLBACKS, SET_UP, Nature, Tier, tier
 from fabricmon.stories.story import Trouble
+from fabricmon.value import Value
 
 _TOLD = frozenset({Tier.ROOT, Tier.LATE, Tier.FLUSH})
 _ELSEWHERE = frozenset({Nature.APPLICATION, Nature.SPEED, Nature.OFFLOAD})
@@ -22,8 +23,7 @@ Episode = tuple[Key, float | None]
 """A trouble and when it began: the same trouble later is another episode."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogIncident:
+class LogIncident(Value, frozen=True):
     """What one job suffered on this node, its troubles in order of time.
 
     ``seen`` and ``heard`` are when its first and newest line came in, Unix seconds.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv6Address
 
 from fabricmon.detect.nccl_ports import PortSigns
@@ -11,14 +10,14 @@ from fabricmon.model import PortId, PortView, Role, View
 from fabricmon.parse.log_event import LogEvent
 from fabricmon.stories.nature import COMPLETION, MODIFY_QP, Nature, has_index
 from fabricmon.stories.story import Trouble
+from fabricmon.value import Value
 
 _TWIN = "_dma"  # Data Direct shows a second device of the same HCA
 _MERGED = "+"  # NCCL names merged NICs mlx5_0+mlx5_1
 _LOCAL_GID = ("local_gid", "lgid", "localGid")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Value, frozen=True):
     """The port that a trouble is about; ``how`` says what tells so."""
 
     port: PortId | None = None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from fabricmon.catalogue import FaultClass, Signal
 from fabricmon.detect.evidence import source_of
 from fabricmon.detect.wording import port_source
 from fabricmon.model import Evidence, Move, PortId, PortInfo, PortView, View
 from fabricmon.parse.words import PortState
+from fabricmon.value import Value
 
 MAX_SIGNS = 64
 """Signs remembered of one port; a storm keeps the newest."""
@@ -27,8 +27,7 @@ _RETRIES = frozenset(
 _STRONGEST_FIRST = (Signal.RETRIES_EXCEEDED, Signal.ACK_TIMEOUT, *sorted(_RETRIES))
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(Value, frozen=True):
     """Something that a port showed at ``at``, monotonic seconds.
 
     A sign without ``signal`` is a state that is not ACTIVE. ``is_own`` tells a fault of
@@ -113,8 +112,7 @@ class PortSigns:
         return any(sign.is_own for sign in self.of(port, now))
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Value, frozen=True):
     """What one file of a port told since ``since``, joined with an error: it stays."""
 
     newest: Sign

@@ -35,6 +35,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.summaries import one_line
+from fabricmon.value import Value
 
 ORIGIN = "pause_origin"
 
@@ -72,8 +73,7 @@ class _Port:
     levels: Levels = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Origin:
+class _Origin(Value, frozen=True):
     """A port that holds the network up now."""
 
     port: PortView

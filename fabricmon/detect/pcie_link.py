@@ -35,6 +35,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.summaries import one_line
+from fabricmon.value import Value
 
 IDLE_PEERS = 2
 """Idle devices at full speed that prove that idle links do not save power here."""
@@ -62,8 +63,7 @@ class _Watch:
     since: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Capable:
+class _Capable(Value, frozen=True):
     """What the link can do: the lesser of card and slot; None where neither says."""
 
     width: int | None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from fabricmon.catalogue import CounterSpec, Signal
 from fabricmon.detect.evidence import source_of
 from fabricmon.model import Evidence, Move, PortId, PortView, View
+from fabricmon.value import Value
 
 LOAD_SECONDS = 30.0
 """Traffic of so long says whether a device is at work."""
@@ -47,8 +47,7 @@ def _rate(port: PortId, signal: Signal, view: View) -> float | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Value, frozen=True):
     at: float
     seconds: int
     spec: CounterSpec

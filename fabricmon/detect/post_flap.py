@@ -29,6 +29,7 @@ from fabricmon.model import (
 )
 from fabricmon.parse.words import PortState
 from fabricmon.summaries import one_line
+from fabricmon.value import Value
 
 KIND = "post_flap_degraded"
 REMEMBERED = 8
@@ -49,8 +50,7 @@ _GIGA = 1e9
 _BYTES = (Signal.BYTES_TRANSMITTED, Signal.BYTES_RECEIVED)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rate:
+class _Rate(Value, frozen=True):
     """How fast a port was in a window that ended at ``at``; bytes per second."""
 
     at: float

@@ -8,12 +8,12 @@ synchronous job it is the same on every rail (4.2).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from fabricmon.config import Stragglers
 from fabricmon.detect.rail_windows import RailBurst, RailWindow
 from fabricmon.model import PortId
+from fabricmon.value import Value
 
 MAD_TO_DEVIATION = 1.4826
 """A normal distribution's standard deviation is so many median absolute deviations."""
@@ -22,8 +22,7 @@ _ALONE_SAMPLES = 4  # busy samples of a rail that works while all others have en
 _ENDED_SAMPLES = 1.5  # of the others: one may lie at the end of their phase
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Value, frozen=True):
     """What one window says: its usual rail, and the ports that differ from it.
 
     ``judged`` is False where too little goes on to say anything of a rate; ``lagging``

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean, median
 
 from fabricmon.config import Stragglers
@@ -17,6 +17,7 @@ from fabricmon.detect.rail_comparison import Compared, compare
 from fabricmon.detect.rail_drift import RailDrift
 from fabricmon.detect.rail_windows import Rail, RailBurst, RailWindow
 from fabricmon.model import PortId
+from fabricmon.value import Value
 
 _USUAL_WINDOWS = 10  # newest judged windows of which the usual rate is taken
 _JITTER_LEAST = 5  # judged windows without which a rail cannot be told to keep pace
@@ -25,8 +26,7 @@ _MEASURED_WINDOWS = 60  # newest ones of which a slow rail's numbers are taken
 _MOST_WINDOWS = 400  # without pause, fifteen minutes hold three hundred
 
 
-@dataclass(frozen=True, slots=True)
-class SlowRail:
+class SlowRail(Value, frozen=True):
     """A rail that paces the others; rates in bytes per second.
 
     ``busy_ratio`` and ``rate_ratio`` are against the usual rail, ``flagged`` of
@@ -55,8 +55,7 @@ class SlowRail:
         return self.p99 / self.usual_p99 if self.usual_p99 else 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Value, frozen=True):
     """A rail that is odd, in these windows of those."""
 
     rail: RailBurst

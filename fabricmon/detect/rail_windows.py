@@ -8,13 +8,13 @@ their own pace (``faults``, N37 and N38).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from operator import attrgetter
 
 from fabricmon.bursts import RECEIVED, TRANSMITTED
 from fabricmon.config import Bursts
 from fabricmon.model import Burst, PortId, PortView, Role, View
 from fabricmon.parse.words import PortState
+from fabricmon.value import Value
 
 DIRECTIONS = (TRANSMITTED, RECEIVED)
 
@@ -29,8 +29,7 @@ _IDLE_SAMPLES = 2  # an idle port has one sample, judged with the last before
 Rail = int | str
 
 
-@dataclass(frozen=True, slots=True)
-class RailBurst:
+class RailBurst(Value, frozen=True):
     """A rail of a node in one direction of one window; ``p99`` in bytes per second."""
 
     port: PortId
@@ -39,8 +38,7 @@ class RailBurst:
     p99: float
 
 
-@dataclass(frozen=True, slots=True)
-class RailWindow:
+class RailWindow(Value, frozen=True):
     """The rails of one job over one window, in one direction.
 
     ``step`` is the share of the window that one sample stands for.

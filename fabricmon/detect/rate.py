@@ -32,6 +32,7 @@ from fabricmon.model import (
 from fabricmon.parse.words import PortState, Rate
 from fabricmon.port_key import port_key
 from fabricmon.summaries import one_line
+from fabricmon.value import Value
 
 SDR_GBPS = 2.5
 """Rate of a lane that a kernel prints for every lane speed that it does not know."""
@@ -61,8 +62,7 @@ class SavedRates(Struct, frozen=True):
     links: tuple[SavedLink, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Value, frozen=True):
     """A rate in Gb/s or, where the rate says nothing, a number of lanes."""
 
     value: float

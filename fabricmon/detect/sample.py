@@ -6,7 +6,6 @@ What takes two samples (growth, flaps, rates against peers) is not decided here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fabricmon.catalogue import Directory
 from fabricmon.detect.lifetime import LINK_DOWNS, lifetime_reasons
@@ -23,6 +22,7 @@ from fabricmon.parse.report import (
 )
 from fabricmon.parse.sysfs import parse_lanes
 from fabricmon.parse.words import LinkLayer, PhysState, PortState
+from fabricmon.value import Value
 
 EFFECTIVE_BER = 1e-12
 """Bit error rate after correction that no link may have (InfiniBand specification)."""
@@ -48,8 +48,7 @@ _WHY_DOWN = {
 _OLD_SPEEDS = frozenset({None, "SDR", "DDR"})
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Value, frozen=True):
     """A verdict and what speaks against the place; healthy ones have no reasons."""
 
     verdict: Verdict

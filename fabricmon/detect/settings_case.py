@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import StrEnum
+
+from msgspec import field
 
 from fabricmon.config import Settings
 from fabricmon.model import (
@@ -19,6 +21,7 @@ from fabricmon.model import (
 from fabricmon.parse.device_list import DeviceList, parse_device_list
 from fabricmon.parse.text import decimal, hexadecimal
 from fabricmon.parse.words import LinkLayer, PortState
+from fabricmon.value import Value
 
 LAYERS = frozenset({LinkLayer.INFINIBAND, LinkLayer.ETHERNET})
 """Ports that NCCL's own InfiniBand transport can use; EFA has a plugin of its own."""
@@ -44,8 +47,7 @@ class Fit(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class SettingCheck:
+class SettingCheck(Value, frozen=True):
     """One setting against what the fabric shows.
 
     ``better`` is what it should be, as a value or
@@ -63,8 +65,7 @@ class SettingCheck:
     blind: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RdmaPort:
+class RdmaPort(Value, frozen=True):
     """A port as settings are held against it; ``was_active`` tells a fault from none."""
 
     info: PortInfo
@@ -82,8 +83,7 @@ class RdmaPort:
         return self.info.link_layer is LinkLayer.ETHERNET
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
+class Ground(Value, frozen=True):
     """What a node shows of its fabric; ``missing`` devices were there before."""
 
     ports: tuple[RdmaPort, ...] = ()
@@ -122,8 +122,7 @@ class Ground:
         return next((use for use in found if use.netdev in names), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Value, frozen=True):
     """The settings of one process, or of one job, on this node.
 
     ``complete`` tells that what is not set has its default, ``in_pod`` that it runs in a

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fabricmon.detect import settings_devices as devices
 from fabricmon.detect import settings_host as host
@@ -21,12 +21,12 @@ from fabricmon.detect.settings_case import (
 )
 from fabricmon.model import LibrarySetting
 from fabricmon.parse.device_list import DeviceList
+from fabricmon.value import Value
 
 Judge = Callable[[Case], Iterator[SettingCheck]]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Value, frozen=True):
     """One row: the variables, what the fabric must show for them, and what judges."""
 
     variables: tuple[str, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf
 
 from fabricmon.config import Config
@@ -17,7 +16,9 @@ from fabricmon.model import (
     Subject,
     View,
 )
+from fabricmon.sources.protocol import Lane
 from fabricmon.summaries import one_line, span
+from fabricmon.value import Value
 
 MOST_EVIDENCE = 8
 """Sources named in one finding; the rest is counted."""
@@ -29,8 +30,7 @@ LOOK_SECONDS = 5.0
 """How often health is looked at while all is well."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Late:
+class _Late(Value, frozen=True):
     """A source without a good answer for ``age`` seconds, more than ``limit``."""
 
     health: Health
@@ -39,8 +39,9 @@ class _Late:
 
     @property
     def hangs(self) -> bool:
-        """Tell whether a read is in flight."""
-        return self.health.in_flight_since is not None
+        """Tell whether a read is in flight that may never end; tools are ended."""
+        health = self.health
+        return health.in_flight_since is not None and health.lane != Lane.TOOL
 
     @property
     def place(self) -> str:

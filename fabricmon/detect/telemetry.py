@@ -11,6 +11,7 @@ from fabricmon.detect.counter_ceilings import CounterCeilings, SavedCeiling
 from fabricmon.detect.counter_resets import CounterResets, SavedReset
 from fabricmon.detect.packing import pack, unpack
 from fabricmon.detect.source_health import SourceHealth
+from fabricmon.detect.tool_differences import ToolDifferences
 from fabricmon.kinds import KINDS, About
 from fabricmon.model import Blindness, Finding, View
 
@@ -38,6 +39,7 @@ class Telemetry:
         self._ceilings = CounterCeilings()
         self._resets = CounterResets(config)
         self._sources = SourceHealth(config)
+        self._differences = ToolDifferences()
         self._offset = 0.0
 
     def judge(self, view: View) -> Iterator[Finding]:
@@ -45,7 +47,11 @@ class Telemetry:
         self._offset = view.onset_offset
         yield from self._ceilings.judge(view)
         yield from self._resets.judge(view)
-        yield from self._sources.judge(view)
+        late = tuple(self._sources.judge(view))
+        differing = tuple(self._differences.judge(view))
+        yield from late
+        if all(finding.kind != "telemetry_stale" for finding in late):
+            yield from differing  # old values explain what differs
 
     def blind(self, view: View) -> Iterator[Blindness]:
         """Yield every kind about ports where the RDMA class as a whole cannot be seen.

@@ -8,12 +8,12 @@ routing reorders, and nothing is lost (``faults``, N24).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from fabricmon.catalogue import CounterSpec, Directory, Signal
 from fabricmon.config import Transport
 from fabricmon.detect.evidence import source_of, unit_of
 from fabricmon.model import Evidence, Mark, PortInfo, View
+from fabricmon.value import Value
 
 RETRYING = "transport_retries"
 EXHAUSTED = "retries_exhausted"
@@ -24,8 +24,7 @@ PARTITION = "config_mismatch"
 _SRD = "efa"  # its transport resends by design
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Value, frozen=True):
     """More than ``least`` of these signals in ``window`` seconds, and of the traffic.
 
     ``ratio`` is of the packets of ``traffic``. ``steady`` asks for both halves of the
@@ -60,8 +59,7 @@ class Rule:
 _RDMA = frozenset({Directory.HW_COUNTERS, Directory.COUNTERS})
 
 
-@dataclass(frozen=True, slots=True)
-class Symptom:
+class Symptom(Value, frozen=True):
     """A rule that a port breaks now."""
 
     rule: Rule

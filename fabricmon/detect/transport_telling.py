@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from fabricmon.config import Transport
 from fabricmon.detect.local_evidence import LocalSign
@@ -28,13 +27,13 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.summaries import one_line, span
+from fabricmon.value import Value
 
 CONFIDENCE = {True: 0.9, False: 0.3}
 """Of transport symptoms with and without local evidence (``health-systems``, A11)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Value, frozen=True):
     """One kind of symptom at one port; times are monotonic seconds.
 
     ``since`` is when its counters began to move, ``held`` since when they are too many.

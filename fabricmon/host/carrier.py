@@ -7,12 +7,11 @@ event, too, with the state as it stands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.host.protocol import ReadError
 from fabricmon.host.trace import TraceRecord
 from fabricmon.host.tree import Tree
 from fabricmon.model import LinkEvent
+from fabricmon.value import Value
 
 NETDEVS = "/sys/class/net"
 
@@ -22,8 +21,7 @@ _ENDS = tuple(f"/{name}" for name in _FILES)
 _NOT_UP = frozenset({b"down", b"lowerlayerdown", b"notpresent"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Carrier:
+class _Carrier(Value, frozen=True):
     """What one network device says; equal means that nothing happened."""
 
     up: bool | None

@@ -21,7 +21,7 @@ from fabricmon.host.live_dcb import Bridges
 from fabricmon.host.live_descriptors import Descriptors
 from fabricmon.host.live_devlink import Reporters
 from fabricmon.host.live_ethtool import DriverStatistics
-from fabricmon.host.live_files import Kernel, failure, read_once
+from fabricmon.host.live_files import Kernel, failure, read_once, real_path
 from fabricmon.host.live_kmsg import KernelLog
 from fabricmon.host.live_kubelet import pod_resources
 from fabricmon.host.live_logs import LiveLogs
@@ -195,7 +195,7 @@ class LiveHost:
     def target(self, path: str) -> str | None:
         """Path with every link followed, as seen on the node; None if there is none."""
         try:
-            real = os.path.realpath(self._prefix + path, strict=True)
+            real = real_path(self._prefix + path)
         except (OSError, ValueError):
             return None
         inside = real.startswith(self._real_prefix + "/")

@@ -23,14 +23,14 @@ from math import inf
 from threading import Lock
 
 from fabricmon.host.live_files import (
-    DOUBT_BYTES,
-    PAGE_BYTES,
+    VALUE_BYTES,
     Kernel,
     failure,
     open_and_read,
-    read_rest,
+    read_whole,
 )
 from fabricmon.host.protocol import ReadError
+from fabricmon.value import Value
 
 IDLE_SECONDS = 600.0
 """Descriptors of a burst that was not read for so long are closed."""
@@ -47,8 +47,7 @@ _SHORTAGE = frozenset({failure(errno.EMFILE), failure(errno.ENFILE)})
 _NOT_OPEN = -1
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Value, frozen=True):
     """Which folder a path led to, and whether its files may be kept open."""
 
     device: int
@@ -66,8 +65,7 @@ class _Place:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Identity:
+class _Identity(Value, frozen=True):
     """Which folder a path led to when it last led anywhere."""
 
     device: int
@@ -167,11 +165,11 @@ class Descriptors:
                 add(self._open(burst, index))
                 continue
             try:
-                content = pread(descriptor, PAGE_BYTES, 0)
-                if len(content) < DOUBT_BYTES:
+                content = pread(descriptor, VALUE_BYTES, 0)
+                if len(content) < VALUE_BYTES:
                     add(content)
                 else:
-                    add(read_rest(descriptor, content))
+                    add(read_whole(descriptor))
             except OSError as error:
                 add(self._read_failed(burst, index, error.errno))
         return contents

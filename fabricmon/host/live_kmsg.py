@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
 from math import inf
 
 from fabricmon.host.live_files import failure
 from fabricmon.host.protocol import KernelLine, ReadError
 from fabricmon.parse.kmsg import concerns
 from fabricmon.parse.text import decimal
+from fabricmon.value import Value
 
 RETRY_SECONDS = 60.0
 """A log that could not be opened is tried again so rarely."""
@@ -31,8 +31,7 @@ _MICRO = 1e-6
 _NONE = -1  # no descriptor
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Value, frozen=True):
     """One record; ``seconds`` are of the kernel's log clock, near monotonic time."""
 
     number: int

@@ -67,7 +67,7 @@ class _Answer:
     def __init__(self, link: socket.socket, deadline: float) -> None:
         self._link = link
         self._deadline = deadline
-        self._read = b""
+        self._read = bytearray()
 
     def message(self) -> bytes | ReadError:
         body = bytearray()
@@ -113,7 +113,8 @@ class _Answer:
             if not piece:
                 raise ValueError("the connection ended early")
             self._read += piece
-        taken, self._read = self._read[:size], self._read[size:]
+        taken = bytes(self._read[:size])
+        del self._read[:size]
         return taken
 
 
@@ -144,7 +145,10 @@ def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
 def _unpadded(payload: bytes, flags: int) -> bytes:
     if not flags & _PADDED:
         return payload
-    return payload[1 : len(payload) - payload[0]]
+    padding = payload[0] if payload else len(payload)
+    if padding >= len(payload):
+        raise ValueError("a frame that is shorter than its padding")
+    return payload[1 : len(payload) - padding]
 
 
 def _message(body: bytearray) -> bytes | None:

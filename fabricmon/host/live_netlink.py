@@ -11,12 +11,12 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 from fabricmon.errors import HostError
 from fabricmon.host.live_files import failure
 from fabricmon.host.netlink_message import aligned, attributes
 from fabricmon.model import LinkEvent
+from fabricmon.value import Value
 
 # From <linux/netlink.h>, <linux/rtnetlink.h>, <linux/if.h>, <linux/if_link.h>.
 _NETLINK_ROUTE = 0
@@ -39,8 +39,7 @@ _KERNEL = 0  # sender of what is true; other processes may send, too
 _BUFFER_BYTES = 1024 * 1024  # room for a burst: every virtual function at once
 
 
-@dataclass(frozen=True, slots=True)
-class LinkMessage:
+class LinkMessage(Value, frozen=True):
     """What one message says of one network device.
 
     ``up`` is whether it can carry packets: enabled, with carrier, operational.
@@ -110,8 +109,7 @@ class LinkChanges:
             yield LinkEvent(at, message.netdev, up=message.up)
 
 
-@dataclass(frozen=True, slots=True)
-class _Datagram:
+class _Datagram(Value, frozen=True):
     data: bytes = b""
     lost: bool = False
 

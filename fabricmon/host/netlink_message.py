@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from fabricmon.value import Value
 
 HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence, sender
 _ATTRIBUTE = struct.Struct("=HH")  # length, type
 _TYPE_MASK = 0x3FFF  # the two upper bits of a type are flags
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Value, frozen=True):
     """One message; ``sequence`` is that of the question that it answers."""
 
     kind: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import msgspec
@@ -17,6 +17,7 @@ from fabricmon.host.protocol import CommandOutput, KernelLine
 from fabricmon.host.trace import Bridging, Module, Printed, TraceRecord
 from fabricmon.host.tree import ImpossibleError, Tree, as_bytes, attempt
 from fabricmon.model import HealthReporter, LinkEvent
+from fabricmon.value import Value
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 UPTIME = "/proc/uptime"
@@ -31,8 +32,7 @@ _Item = TypeVar("_Item")
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Value, frozen=True):
     """What a command prints and how many seconds it takes."""
 
     output: CommandOutput

@@ -6,30 +6,27 @@ Paths are absolute as seen on the node; the host puts its root before them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from fabricmon.host.trace import Module
 from fabricmon.model import HealthReporter, LinkEvent, PriorityUse
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class ReadError:
+class ReadError(Value, frozen=True):
     """A read that failed; ``errno`` is a name such as ``EINVAL``."""
 
     errno: str
 
 
-@dataclass(frozen=True, slots=True)
-class Statistic:
+class Statistic(Value, frozen=True):
     """One driver statistic of a network device, as ``ethtool -S`` names it."""
 
     name: str
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class LogFile:
+class LogFile(Value, frozen=True):
     """A log file; another ``serial`` behind the same path means another file.
 
     ``modified`` is Unix seconds.
@@ -41,8 +38,7 @@ class LogFile:
     modified: float
 
 
-@dataclass(frozen=True, slots=True)
-class LogListing:
+class LogListing(Value, frozen=True):
     """Log files that match a pattern, those that were written last first.
 
     ``more`` counts those beyond the limit; ``denied`` is a folder that may not be
@@ -54,16 +50,14 @@ class LogListing:
     denied: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryVariable:
+class LibraryVariable(Value, frozen=True):
     """A variable of a process's environment whose name begins with `LIBRARY_KEYS`."""
 
     name: str
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessSight:
+class ProcessSight(Value, frozen=True):
     """A process that uses a collective library; ``inner_pid`` is as it sees itself.
 
     ``libraries`` are the paths it maps, ``logs`` the files it has open
@@ -81,8 +75,7 @@ class ProcessSight:
     root: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessListing:
+class ProcessListing(Value, frozen=True):
     """The processes that could be seen, and how many refused to be looked at."""
 
     processes: tuple[ProcessSight, ...]
@@ -96,8 +89,7 @@ LIBRARY_KEYS = ("NCCL_", "RCCL_", "OFI_")
 """How variables begin that are kept of an environment; all else is a tenant's secret."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandOutput:
+class CommandOutput(Value, frozen=True):
     """What a tool printed; ``exit_status`` is None when it was ended at its deadline."""
 
     stdout: bytes
@@ -105,23 +97,20 @@ class CommandOutput:
     exit_status: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ClockState:
+class ClockState(Value, frozen=True):
     """How far the wall clock may be off; None where nothing keeps it."""
 
     error_seconds: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceAddress:
+class InterfaceAddress(Value, frozen=True):
     """An IP address of a network device, as text."""
 
     netdev: str
     address: str
 
 
-@dataclass(frozen=True, slots=True)
-class KernelLine:
+class KernelLine(Value, frozen=True):
     """A line of the kernel's log, written at ``at`` (monotonic seconds).
 
     One without text tells that ``lost`` lines were overwritten before they were read.

@@ -7,7 +7,6 @@ what ``slow``, ``hang`` and commands take is counted, for `inline` to let it pas
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import inf
 
 from fabricmon.host.bridging_trace import from_trace
@@ -36,10 +35,10 @@ from fabricmon.host.trace import (
     TraceRecord,
 )
 from fabricmon.model import HealthReporter, LinkEvent, PriorityUse
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Value, frozen=True):
     """The agent does not run from ``start`` to ``end`` (monotonic seconds).
 
     With ``restart`` it starts again from its saved state, else it keeps its memory.
@@ -50,8 +49,7 @@ class Gap:
     restart: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Wake:
+class Wake(Value, frozen=True):
     """The agent has to look at ``now``: a poll is due, a link event or a hang is over.
 
     ``gap`` is the time just past in which it did not run.

@@ -8,11 +8,12 @@ bytes that are not UTF-8 as lone surrogates, as ``surrogateescape`` makes them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import floor
 from typing import Any, Protocol
 
 from msgspec import Struct, field
+
+from fabricmon.value import Value
 
 VERSION = 1
 """Format version that is written, and the only one that is read."""
@@ -28,8 +29,7 @@ LONGEST_CLOCK_ERROR = 16.0
 says it (``NTP_PHASE_LIMIT``)."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceProblem:
+class TraceProblem(Value, frozen=True):
     """Something in a trace that could not be used; ``line`` counts from 1."""
 
     path: str

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from fabricmon.model.words import Action, Part, Severity
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Value, frozen=True):
     """One measured reason; for a counter ``signal`` is its file's name."""
 
     signal: str
@@ -20,8 +19,7 @@ class Evidence:
     window_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Value, frozen=True):
     """What a finding is about; None where it does not apply."""
 
     device: str | None = None
@@ -34,8 +32,7 @@ class Subject:
     comm: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Value, frozen=True):
     """What a detector holds to be true now; incidents make one story of them."""
 
     kind: str
@@ -57,8 +54,7 @@ class IncidentState(StrEnum):
     RESOLVED = "resolved"
 
 
-@dataclass(frozen=True, slots=True)
-class Incident:
+class Incident(Value, frozen=True):
     """A finding with an identity; what sinks send and the page shows."""
 
     id: str
@@ -72,8 +68,7 @@ class Incident:
     last_seen: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Blindness:
+class Blindness(Value, frozen=True):
     """A kind that cannot be judged on this node, and why."""
 
     kind: str

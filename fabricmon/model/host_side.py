@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.model.node import ClockStatus, NodeAddresses
 from fabricmon.model.ports import PortId
 from fabricmon.parse.kernel_event import KernelEvent
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class KernelEvents:
+class KernelEvents(Value, frozen=True):
     """What one poll of the kernel's log found.
 
     ``lost`` lines were overwritten before they were read; ``problem`` says why there
@@ -24,8 +22,7 @@ class KernelEvents:
     carried: object = None
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleStatus:
+class ModuleStatus(Value, frozen=True):
     """Diagnostics of a port's transceiver at ``at``; None where they cannot be read.
 
     ``alarm_c`` is the vendor's own limit; ``receive_power_dbm`` goes by lane.
@@ -40,16 +37,14 @@ class ModuleStatus:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HealthReporter:
+class HealthReporter(Value, frozen=True):
     """A health reporter of a device (devlink); ``state`` is ``healthy`` or ``error``."""
 
     name: str
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceHealth:
+class DeviceHealth(Value, frozen=True):
     """The health reporters of a device's PCI function at ``at``."""
 
     device: str
@@ -57,16 +52,14 @@ class DeviceHealth:
     reporters: tuple[HealthReporter, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KernelTally:
+class KernelTally(Value, frozen=True):
     """How many events of one kind the kernel's log had since the agent started."""
 
     kind: str
     events: int
 
 
-@dataclass(frozen=True, slots=True)
-class HostSide:
+class HostSide(Value, frozen=True):
     """The newest of each; ``kernel_problem`` is as in `KernelEvents`."""
 
     modules: tuple[ModuleStatus, ...] = ()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.model.ports import PortId
 from fabricmon.parse.log_event import LogEvent
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class FollowedLog:
+class FollowedLog(Value, frozen=True):
     """A log file and how far it was read; another ``serial`` is another file.
 
     ``origin`` says how it was found: ``configured``, ``job`` (a drop file),
@@ -26,8 +24,7 @@ class FollowedLog:
     job: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LogCounts:
+class LogCounts(Value, frozen=True):
     """What was read of all logs since the agent started."""
 
     bytes: int = 0
@@ -43,8 +40,7 @@ class LogCounts:
 NO_LOG_COUNTS = LogCounts()
 
 
-@dataclass(frozen=True, slots=True)
-class LogNews:
+class LogNews(Value, frozen=True):
     """What one poll of the logs found.
 
     ``cursors`` is what the next poll goes on from, opaque to all but its source;
@@ -66,8 +62,7 @@ class LogNews:
         return bool(self.logs or self.events or self.problems)
 
 
-@dataclass(frozen=True, slots=True)
-class LibrarySetting:
+class LibrarySetting(Value, frozen=True):
     """A setting of NCCL, RCCL or aws-ofi-nccl and where it was found.
 
     ``origin`` is ``environment``, ``job`` (a drop file), ``log`` or a file's path.
@@ -78,8 +73,7 @@ class LibrarySetting:
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class NcclProcess:
+class NcclProcess(Value, frozen=True):
     """A local process that uses a collective library, as far as it can be seen.
 
     ``contained`` ones have a file system or process numbers of their own: a container,
@@ -99,8 +93,7 @@ class NcclProcess:
     contained: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class JobUse:
+class JobUse(Value, frozen=True):
     """A job on this node; no ``rails`` means that they are not known.
 
     ``source`` is ``slurm``, ``kubernetes``, ``job`` (a drop file) or ``log``.
@@ -116,8 +109,7 @@ class JobUse:
     devices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class JobTransport:
+class JobTransport(Value, frozen=True):
     """What carries the data of a job between nodes, as its log says.
 
     ``transport`` is ``ib``, ``socket``, ``ofi`` or ``other``.
@@ -127,8 +119,7 @@ class JobTransport:
     transport: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobList:
+class JobList(Value, frozen=True):
     """The jobs and the processes of collective libraries on this node."""
 
     at: float
@@ -142,8 +133,7 @@ class JobList:
         return bool(self.processes or self.jobs or self.problems)
 
 
-@dataclass(frozen=True, slots=True)
-class Gid:
+class Gid(Value, frozen=True):
     """One entry of a port's GID table; ``type`` is the kernel's word."""
 
     index: int
@@ -152,8 +142,7 @@ class Gid:
     netdev: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GidTable:
+class GidTable(Value, frozen=True):
     """The GIDs of a port that are set."""
 
     port: PortId
@@ -161,8 +150,7 @@ class GidTable:
     gids: tuple[Gid, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityUse:
+class PriorityUse(Value, frozen=True):
     """Data centre bridging of a network device; None where it cannot be read.
 
     ``traffic_class`` is what the driver puts in place of the application's.
@@ -175,8 +163,7 @@ class PriorityUse:
     traffic_class: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HostPath:
+class HostPath(Value, frozen=True):
     """What GPUDirect needs of the node; None where it cannot be read.
 
     ``devices`` names the RDMA devices that were looked at (one that came or got its
@@ -196,8 +183,7 @@ class HostPath:
     devices: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CollectiveRate:
+class CollectiveRate(Value, frozen=True):
     """How one local rank fares in one collective of one size class.
 
     ``comm`` is the communicator's hash; ``collective`` its name (or ``Send``,
@@ -218,8 +204,7 @@ class CollectiveRate:
     job: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CollectiveRates:
+class CollectiveRates(Value, frozen=True):
     """What the Inspector of NCCL has written, folded; ``cursors`` as in `LogNews`."""
 
     at: float

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class ClockStatus:
+class ClockStatus(Value, frozen=True):
     """How far the wall clock may be off at ``at``, by the kernel's own account.
 
     ``error_seconds`` is None where nothing keeps the clock, or where it cannot be
@@ -23,8 +22,7 @@ class ClockStatus:
         return None if self.problem else self.error_seconds is not None
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAddresses:
+class NodeAddresses(Value, frozen=True):
     """Addresses of the node's own interfaces, by which other nodes may know it."""
 
     at: float

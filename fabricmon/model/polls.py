@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from fabricmon.model.ports import Hca
 from fabricmon.model.records import Record
+from fabricmon.value import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,7 @@ class Job:
     target: Target = field(default=Target(), compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Value, frozen=True):
     """What became of a job: its records, or the error that ended it."""
 
     job: Job
@@ -43,16 +43,14 @@ class Outcome:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ErrnoCount:
+class ErrnoCount(Value, frozen=True):
     """Failed reads of one source by errno name."""
 
     errno: str
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(Value, frozen=True):
     """How one source fares on one unit; seconds, monotonic."""
 
     source: str

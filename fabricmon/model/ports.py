@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from fabricmon.catalogue import CounterSpec, Group
 from fabricmon.model.words import Role
 from fabricmon.parse.words import LinkLayer
+from fabricmon.value import Value
 
 _RESTRICTED = frozenset({"EINVAL", "EPERM", "EACCES", "EOPNOTSUPP"})
 
 
-@dataclass(frozen=True, slots=True)
-class Absence:
+class Absence(Value, frozen=True):
     """Why a file gave no value.
 
     ``reason`` is an errno name (ENOENT = absent, any other = unreadable) or the
@@ -39,8 +39,7 @@ class Absence:
         return self.reason in _RESTRICTED
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class PortId:
+class PortId(Value, frozen=True, order=True):
     """One port of one RDMA device; port 0 stands for the device itself."""
 
     device: str
@@ -51,8 +50,7 @@ class PortId:
         return f"{self.device}/{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPlan:
+class ReadPlan(Value, frozen=True):
     """The files of one port that are read in one burst, and what each one means.
 
     ``specs`` and ``paths`` have the same order. ``firmware_reads`` is what one
@@ -89,8 +87,7 @@ class Hca:
     at: float = field(default=0.0, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class HcaPort:
+class HcaPort(Value, frozen=True):
     """Identity of one port as its files say it."""
 
     id: PortId
@@ -100,16 +97,14 @@ class HcaPort:
     physical_netdev: str | None = None  # of the PCI function itself; not a bond
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedPlan:
+class GroupedPlan(Value, frozen=True):
     """A read plan and the group in whose rhythm it is read."""
 
     group: Group
     plan: ReadPlan
 
 
-@dataclass(frozen=True, slots=True)
-class PortInfo:
+class PortInfo(Value, frozen=True):
     """Everything about a port that does not change from poll to poll."""
 
     id: PortId
@@ -135,8 +130,7 @@ class PortInfo:
     expected_up: bool | None = None  # configured; None: judged by history and peers
 
 
-@dataclass(frozen=True, slots=True)
-class PortPlace:
+class PortPlace(Value, frozen=True):
     """Where one port (``mlx5_0/1``) is in the fabric, as a topology says it."""
 
     port: str
@@ -148,16 +142,14 @@ class PortPlace:
     plane: int | str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PeerAddress:
+class PeerAddress(Value, frozen=True):
     """An out-of-band address and the node that has it."""
 
     address: str
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class Topology:
+class Topology(Value, frozen=True):
     """The places of one node's ports; configuration wins over it, inference loses.
 
     ``addresses`` are the node's own, in the form of `parse.address.plain_peer`, as are

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from fabricmon.catalogue import CounterSpec
@@ -17,13 +16,13 @@ from fabricmon.model.logs import (
 from fabricmon.model.node import ClockStatus, NodeAddresses
 from fabricmon.model.ports import Absence, Hca, PortId
 from fabricmon.parse.words import PhysState, PortState, Rate
+from fabricmon.value import Value
 
 NO_RATE = Rate()
 """A rate of which nothing is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Value, frozen=True):
     """One burst over a `ReadPlan`: values in the order of ``specs``, unscaled."""
 
     port: PortId
@@ -33,8 +32,7 @@ class Reading:
     absent: tuple[Absence, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LinkStatus:
+class LinkStatus(Value, frozen=True):
     """State of a port as its files say it at ``at``.
 
     ``rate``, ``lid`` and the others are None where the file holds no such value;
@@ -53,8 +51,7 @@ class LinkStatus:
     complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class NetdevStatus:
+class NetdevStatus(Value, frozen=True):
     """State of the network device that belongs to a port.
 
     ``operstate`` is the kernel's word (``up``, ``down``, ``unknown``...); ``carrier``
@@ -69,8 +66,7 @@ class NetdevStatus:
     absent: tuple[Absence, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PciLink:
+class PciLink(Value, frozen=True):
     """One end of a PCIe link: speed in GT/s and lanes, None where unknown."""
 
     speed_gts: float | None = None
@@ -79,8 +75,7 @@ class PciLink:
     max_width: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PciStatus:
+class PciStatus(Value, frozen=True):
     """PCIe link of a device and of the slot above it, at ``at``."""
 
     device: str
@@ -91,8 +86,7 @@ class PciStatus:
     absent: tuple[Absence, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceList:
+class DeviceList(Value, frozen=True):
     """Names under the RDMA class; ``error`` is an errno name where it has none."""
 
     at: float
@@ -100,16 +94,14 @@ class DeviceList:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Accelerators:
+class Accelerators(Value, frozen=True):
     """Resolved sysfs paths of the GPUs of the node; rails are the ports near them."""
 
     at: float
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LinkEvent:
+class LinkEvent(Value, frozen=True):
     """A change of a network device told by the kernel, at ``at``."""
 
     at: float
@@ -118,8 +110,7 @@ class LinkEvent:
     gone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BootInfo:
+class BootInfo(Value, frozen=True):
     """Which boot this is and for how long the node has been up, in seconds.
 
     ``tells_links`` is False where the kernel's link events do not reach the agent.
@@ -132,8 +123,7 @@ class BootInfo:
     tells_links: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class MaintenanceWindow:
+class MaintenanceWindow(Value, frozen=True):
     """Ports that are being worked on until ``until``; no ports means the node."""
 
     until: float
@@ -141,8 +131,7 @@ class MaintenanceWindow:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MaintenancePlan:
+class MaintenancePlan(Value, frozen=True):
     """The maintenance windows in force, with what could not be understood."""
 
     at: float
@@ -150,8 +139,7 @@ class MaintenancePlan:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolReport:
+class ToolReport(Value, frozen=True):
     """Port states that a tool printed, to be compared with sysfs."""
 
     tool: str
@@ -160,8 +148,7 @@ class ToolReport:
     errors: tuple[ReadFailure, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BurstSample:
+class BurstSample(Value, frozen=True):
     """Bytes of a port at one moment of a burst, by its own read time ``at``."""
 
     port: PortId
@@ -170,8 +157,7 @@ class BurstSample:
     transmitted: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFailure:
+class ReadFailure(Value, frozen=True):
     """A device, folder or tool that could not be read at all."""
 
     device: str | None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.model.findings import Blindness, Incident
 from fabricmon.model.host_side import NO_HOST_SIDE, HostSide
 from fabricmon.model.polls import Health
@@ -20,10 +18,10 @@ from fabricmon.model.records import (
 from fabricmon.model.view import NO_JOB, Burst, JobView
 from fabricmon.model.words import Verdict
 from fabricmon.parse.log_event import LogSeverity
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class LogTally:
+class LogTally(Value, frozen=True):
     """How many events of one kind and severity the logs had, and the last one's time.
 
     ``last`` is Unix seconds of the arrival.
@@ -35,16 +33,14 @@ class LogTally:
     last: float
 
 
-@dataclass(frozen=True, slots=True)
-class OutageBudget:
+class OutageBudget(Value, frozen=True):
     """How long an outage of the fabric a job survives by its own settings."""
 
     job: str
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class PeerVotes:
+class PeerVotes(Value, frozen=True):
     """How many observers here name a peer, and since when (Unix seconds)."""
 
     peer: str
@@ -52,8 +48,7 @@ class PeerVotes:
     since: float
 
 
-@dataclass(frozen=True, slots=True)
-class JobFacts:
+class JobFacts(Value, frozen=True):
     """What the logs tell of jobs and peers."""
 
     budgets: tuple[OutageBudget, ...] = ()
@@ -64,8 +59,7 @@ NO_FACTS = JobFacts()
 NO_TOPOLOGY = Topology()
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Value, frozen=True):
     """How a sink that sends to a server fares; counts are since the agent's start.
 
     ``waiting`` is what is kept until the server takes it. ``last_success`` is when the
@@ -82,8 +76,7 @@ class Delivery:
     last_success: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PortSnapshot:
+class PortSnapshot(Value, frozen=True):
     """One port as it stands: what is exported, shown and asked for."""
 
     info: PortInfo
@@ -104,8 +97,7 @@ class PortSnapshot:
     pause_onset: float | None = None  # Unix seconds; it holds the network up since
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Value, frozen=True):
     """All that the sinks see; made new at each step, never changed.
 
     ``layout`` changes when and only when the set of series or an identity does.

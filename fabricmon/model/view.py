@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from fabricmon.catalogue import CounterSpec, Signal
@@ -34,10 +33,10 @@ from fabricmon.model.words import Mark
 from fabricmon.parse.address import plain_peer
 from fabricmon.parse.kernel_event import KernelEvent
 from fabricmon.parse.log_event import LogEvent
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(Value, frozen=True):
     """Increase of a counter, in the unit of its file, over ``seconds``.
 
     ``mark`` is the least trustworthy of the steps within. ``value`` is the newest
@@ -51,8 +50,7 @@ class Delta:
     value: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Value, frozen=True):
     """One step of one counter that moved, or whose mark is not OK.
 
     ``previous`` is None for a first sight; ``seconds`` is the time since then.
@@ -68,8 +66,7 @@ class Move:
     mark: Mark
 
 
-@dataclass(frozen=True, slots=True)
-class OutageSummary:
+class OutageSummary(Value, frozen=True):
     """Outages of a port as far back as they are remembered.
 
     ``last_down`` is the Unix time at which the last one began.
@@ -80,8 +77,7 @@ class OutageSummary:
     last_down: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PortView:
+class PortView(Value, frozen=True):
     """One port as the detectors see it; ages are relative to `View.now`."""
 
     info: PortInfo
@@ -92,8 +88,7 @@ class PortView:
     fresh: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MissingDevice:
+class MissingDevice(Value, frozen=True):
     """A device that is not listed: known before, or expected by configuration."""
 
     name: str
@@ -123,8 +118,7 @@ class Counters(Protocol):
         """Counters that stand at their ceiling and show nothing more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Burst:
+class Burst(Value, frozen=True):
     """One direction of a port over a burst window; rates in bytes per second.
 
     ``busy`` is the share of samples above a few percent of the line rate, ``p99`` and
@@ -142,8 +136,7 @@ class Burst:
     idle_gaps: int
 
 
-@dataclass(frozen=True, slots=True)
-class JobView:
+class JobView(Value, frozen=True):
     """The collective libraries on the node, and what they need of it."""
 
     processes: tuple[NcclProcess, ...] = ()
@@ -160,8 +153,7 @@ class JobView:
 NO_JOB = JobView()
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Value, frozen=True):
     """All that detectors judge by: the node now, and what is new since last time.
 
     ``statuses``, ``netdevs``, ``events``, ``moves`` and ``log_events`` hold each new

@@ -9,7 +9,8 @@ dashes of the UID are underscores; runtimes put the container below it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from fabricmon.value import Value
 
 _JOB = re.compile(r"job_(\d{1,20})\Z")
 _STEP = re.compile(r"step_([\w.+-]{1,40})\Z")
@@ -19,8 +20,7 @@ _CONTAINER = re.compile(r"(?:[a-z-]{1,32}-)?([0-9a-f]{64})(?:\.scope)?\Z")
 _SLURM = "slurm"
 
 
-@dataclass(frozen=True, slots=True)
-class CgroupOwner:
+class CgroupOwner(Value, frozen=True):
     """Who a cgroup belongs to; all None where that is nobody we know.
 
     ``qos`` is Kubernetes' word: ``guaranteed``, ``burstable`` or ``besteffort``.

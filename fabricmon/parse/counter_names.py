@@ -7,14 +7,13 @@ as in libibmad's fields.c. Tools print what the device holds, which may be wider
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fabricmon.value import Value
 
 _FULL_32 = (1 << 32) - 1
 _FULL_64 = (1 << 64) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class CounterName:
+class CounterName(Value, frozen=True):
     """One counter: file in sysfs, name in tools now and before, bits of its field."""
 
     file: str

@@ -7,16 +7,14 @@ all (``parseStringList`` and ``matchIfList`` of NCCL's ``misc/utils.cc``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.parse.text import decimal
+from fabricmon.value import Value
 
 MAX_ENTRIES = 32
 """NCCL reads no more devices (MAX_IB_DEVS); what comes after is not looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Value, frozen=True):
     """One entry; ``port`` is None where every port of the device is meant."""
 
     name: str
@@ -27,8 +25,7 @@ class Entry:
         return self.name if self.port is None else f"{self.name}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceList:
+class DeviceList(Value, frozen=True):
     """A list as NCCL understands it."""
 
     entries: tuple[Entry, ...] = ()

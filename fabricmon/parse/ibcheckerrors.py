@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fabricmon.parse.counter_names import is_saturated
 from fabricmon.parse.ibqueryerrors import sweep_summary
 from fabricmon.parse.messages import failures, nothing_found
 from fabricmon.parse.report import CounterGroup, CounterValue, PortReport, Report
 from fabricmon.parse.text import decimal, lines
+from fabricmon.value import Value
 
 TOOL = "ibcheckerrors"
 ALL_PORTS = frozenset({"all", "255"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Value, frozen=True):
     """LID of the node and port; port None is the sum over the node."""
 
     lid: int

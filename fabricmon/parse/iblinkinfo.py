@@ -7,7 +7,6 @@ leaves width and speed blank.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fabricmon.parse.messages import failures, nothing_found
 from fabricmon.parse.report import FabricLink, FabricPort, PortReport, Report
@@ -21,14 +20,14 @@ from fabricmon.parse.sysfs import (
 )
 from fabricmon.parse.text import decimal, lines, number, quoted
 from fabricmon.parse.words import LinkLayer, Rate
+from fabricmon.value import Value
 
 TOOL = "iblinkinfo"
 _TYPES = {"CA": "CA", "Switch": "SW", "Router": "RT"}
 _COULD_BE = "Could be "
 
 
-@dataclass(frozen=True, slots=True)
-class _Header:
+class _Header(Value, frozen=True):
     """The node that the lines below belong to; a CA's lines have their own GUID."""
 
     type: str
@@ -36,8 +35,7 @@ class _Header:
     name: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Value, frozen=True):
     """One port and, where it is connected, the cable at it."""
 
     port: PortReport

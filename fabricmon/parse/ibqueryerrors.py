@@ -7,7 +7,6 @@ exit status is 1 where ports have errors: that is no failure.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fabricmon.parse.counter_names import is_saturated
 from fabricmon.parse.messages import failures, nothing_found
@@ -21,13 +20,13 @@ from fabricmon.parse.report import (
 )
 from fabricmon.parse.sysfs import parse_guid
 from fabricmon.parse.text import decimal, lines
+from fabricmon.value import Value
 
 TOOL = "ibqueryerrors"
 _UNANSWERED = "PMA query failures"
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Value, frozen=True):
     """One line of counters; port None is the sum over the node."""
 
     guid: str

@@ -7,12 +7,12 @@ record may be printed over several lines; numbers may be ``nan``, quoted or not.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from math import isfinite
 
 import msgspec
 
 from fabricmon.parse.text import decimal, decode, number
+from fabricmon.value import Value
 
 KERNEL_TIMING = "kernel_gpu"
 """The only timing that is worth comparing: others hold waits of the processor."""
@@ -39,8 +39,7 @@ _LABEL = re.compile(r'([a-zA-Z_]\w{0,63})="([^"\\]{0,256})"')
 _UNITS = ("", "K", "M", "G", "T")
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Value, frozen=True):
     """One collective or transfer of one rank; bytes, bytes per second, seconds.
 
     ``comm`` is the communicator's hash, the same on all ranks. ``at`` is the Unix time
@@ -60,8 +59,7 @@ class Operation:
     host: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Operations:
+class Operations(Value, frozen=True):
     """What a piece of a file holds, what of it is no record, and what is not whole yet."""
 
     found: tuple[Operation, ...] = ()

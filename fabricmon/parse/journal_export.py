@@ -6,10 +6,11 @@ behind its name and a line end as a 64-bit little-endian length, the octets, a l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fabricmon.parse.log_told import Told
 from fabricmon.parse.wrapper_json import journal_time, whole_number
+from fabricmon.value import Value
 
 FIRST_FIELDS = (b"__CURSOR=", b"__REALTIME_TIMESTAMP=")
 KNOWN_FIELDS = frozenset(
@@ -18,8 +19,7 @@ KNOWN_FIELDS = frozenset(
 LENGTH_OCTETS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Value, frozen=True):
     """What is known of an entry so far; ``message`` None until it comes.
 
     ``line_number`` and ``offset`` are those of the message. ``more`` says that the

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from fabricmon.parse.log_event import LogSeverity
+from fabricmon.value import Value
 
 
 class KernelKind(StrEnum):
@@ -39,8 +39,7 @@ class KernelKind(StrEnum):
     SLOT_DOWN = "slot_down"  # an error, or a card that is taken out or reset
 
 
-@dataclass(frozen=True, slots=True)
-class KernelEvent:
+class KernelEvent(Value, frozen=True):
     """One line that a rule knows, written at ``at`` (monotonic seconds).
 
     ``address`` is the PCI function and ``netdev`` the network device that the line is

@@ -7,11 +7,11 @@ its control characters go, and patterns run only on lines that hold their anchor
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from fabricmon.parse.kernel_event import KernelEvent
 from fabricmon.parse.kmsg_rules import PCI_ADDRESS, RULES, KernelRule
 from fabricmon.parse.text import decimal, number
+from fabricmon.value import Value
 
 MAX_LINE = 1024
 """Characters of a line that are judged; the kernel's own limit is about that."""
@@ -35,8 +35,7 @@ _RDMA_HEAD = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
+class _Ready(Value, frozen=True):
     """A rule with its pattern compiled."""
 
     rule: KernelRule
@@ -46,8 +45,7 @@ class _Ready:
 _READY = tuple(_Ready(rule, re.compile(rule.pattern)) for rule in RULES)
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Value, frozen=True):
     """A line taken apart; ``device`` is an RDMA device."""
 
     message: str

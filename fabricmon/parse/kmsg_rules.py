@@ -10,10 +10,9 @@ driver of its ``drivers`` (none means any), its ``anchor`` in the message, and i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.parse.kernel_event import KernelKind as K
 from fabricmon.parse.log_event import LogSeverity
+from fabricmon.value import Value
 
 _INFO, _WARNING = LogSeverity.INFO, LogSeverity.WARNING
 _ERROR, _CRITICAL = LogSeverity.ERROR, LogSeverity.CRITICAL
@@ -29,8 +28,7 @@ ROOT = ("pcieport",)
 PCI_ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]"
 
 
-@dataclass(frozen=True, slots=True)
-class KernelRule:
+class KernelRule(Value, frozen=True):
     """One row; ``examples`` are whole lines that it knows, ``near_misses`` not."""
 
     id: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fabricmon.parse.text import decode
+from fabricmon.value import Value
 
 KEYS = ("NCCL_", "RCCL_", "OFI_")
 """How the names of settings begin; nothing else in any file is one."""
@@ -26,8 +26,7 @@ _WILD = frozenset("*?[")
 _OUTSIDE = ("/dev/", "/proc/", "/sys/")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedValue:
+class NamedValue(Value, frozen=True):
     """A setting and its value, as text."""
 
     name: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Flag
 
 from fabricmon.parse.journal_export import Entry
 from fabricmon.parse.log_event import LogLine
 from fabricmon.parse.log_pieces import Piece
+from fabricmon.value import Value
 
 MOST_ANCHORS = 16  # each costs up to half a nanosecond for every octet of log
 MOST_LINE_OCTETS = 65536  # what is kept of one line
@@ -23,8 +23,7 @@ class Wrapping(Flag):
     JOURNAL = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Carry:
+class Carry(Value, frozen=True):
     """What is left of one file between two pieces of it.
 
     ``offset`` is where the next piece begins, ``lines`` how many lines have ended.
@@ -63,8 +62,7 @@ class Carry:
 START = Carry()
 
 
-@dataclass(frozen=True, slots=True)
-class Anchors:
+class Anchors(Value, frozen=True):
     """Literals that select lines; made by ``of``.
 
     ``following`` are the literals behind which lines are wanted too, whatever they hold
@@ -125,8 +123,7 @@ class Anchors:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class LineBatch:
+class LineBatch(Value, frozen=True):
     """What a piece of a file gave.
 
     ``lines`` are in the order in which they became whole; several have one line number

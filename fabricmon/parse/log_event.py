@@ -5,8 +5,9 @@ No imports from the package: everything else may import this file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from fabricmon.value import Value
 
 
 class LogSeverity(StrEnum):
@@ -18,8 +19,7 @@ class LogSeverity(StrEnum):
     CRITICAL = "critical"
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(Value, frozen=True):
     """One message, out of its wrappers, with what wrappers and head told of it.
 
     ``text`` is the message after the head, or all that the wrappers left where there is
@@ -48,16 +48,14 @@ class LogLine:
     repeats: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class LogField:
+class LogField(Value, frozen=True):
     """A value that a rule took from the text, under the rule's name for it."""
 
     name: str
     value: str | int | float
 
 
-@dataclass(frozen=True, slots=True)
-class LogEvent:
+class LogEvent(Value, frozen=True):
     """Something that a log says happened; None where the log does not say.
 
     ``rule`` is the row of the rule table. ``status`` is a number where the log has one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 from dataclasses import replace
 
 from fabricmon.parse.journal_export import Entry
@@ -91,7 +92,7 @@ class Messages:
     def _given_up(self) -> None:
         """Take messages whose last piece did not come."""
         for piece in self.pieces.done:
-            told = replace(piece.told)  # the piece is somebody's carry, to be kept
+            told = copy(piece.told)  # the piece is somebody's carry, to be kept
             text = strip_wrappers(piece.text, told)
             if text is not None:
                 self._message(text, told, is_hit=True)

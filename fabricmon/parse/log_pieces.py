@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fabricmon.parse.log_told import Told
+from fabricmon.value import Value
 
 MOST_CHARACTERS = 65536  # of one message, as of one line
 MOST_MESSAGES = 16  # cut at the same time: streams times ranks of one file
 MOST_LINES = 256  # until the next piece; the writer of what is older has gone
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Value, frozen=True):
     """The pieces of one message so far; ``key`` tells the streams of a file apart.
 
     ``told`` is what the first one told, ``newest_line`` where the last one was.

@@ -62,7 +62,8 @@ class Reader:
         """Return what the piece gives."""
         place = self._read_lines(self._skip(0), final=final)
         tail = self.data[place:]
-        self._number(len(self.data))
+        # What waits may hold line ends: they are counted when it is read again.
+        self._number(len(self.data) if final else place)
         if final:
             self._finish()
             tail = b""

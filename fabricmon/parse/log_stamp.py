@@ -7,8 +7,9 @@ one with a date and no zone gives them for a zone that somebody else knows.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+
+from fabricmon.value import Value
 
 _NAMES = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _MONTHS = _NAMES.split("|")
@@ -38,8 +39,7 @@ _END = re.compile(r":?[ \t]+|:?$|(?=[\[({|])|: ?(?=[\[({])")
 _SHAPES = (ISO, _CTIME, _EPOCH, _UNDATED)
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(Value, frozen=True):
     """A stamp: where the text behind it begins, and the time if it tells one.
 
     ``local`` says that it has a date and no zone: ``time`` is then what UTC would make

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fabricmon.parse.log_event import LogEvent, LogLine, LogSeverity
 from fabricmon.parse.nccl_adjust import ADJUST
@@ -14,6 +14,7 @@ from fabricmon.parse.nccl_networks import LEARN, SPREAD
 from fabricmon.parse.nccl_rules import LogRow
 from fabricmon.parse.nccl_table import EVERY_LINE, OperatorRow, RuleTable
 from fabricmon.parse.pattern_effort import MOST_TEXT
+from fabricmon.value import Value
 
 __all__ = [
     "EVERY_LINE",
@@ -31,8 +32,7 @@ _OWN_LIBRARIES = frozenset({"nccl", "rccl", "ras", "sharp"})
 _RCCL_SOURCES = ("hipify", "rccl")
 
 
-@dataclass(frozen=True, slots=True)
-class Recognised:
+class Recognised(Value, frozen=True):
     """The events of one line and the context for the next."""
 
     events: tuple[LogEvent, ...]

@@ -7,16 +7,14 @@ a fault, as far as one line can prove it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.parse.log_event import LogSeverity
+from fabricmon.value import Value
 
 _INFO, _WARNING = LogSeverity.INFO, LogSeverity.WARNING
 _ERROR, _CRITICAL = LogSeverity.ERROR, LogSeverity.CRITICAL
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Value, frozen=True):
     """A status of a work completion: its name without ``IBV_WC_`` and ``_ERR``."""
 
     number: int
@@ -77,8 +75,7 @@ def completion_named(name: str) -> Completion | None:
     return _COMPLETION_NAMES.get(plain)
 
 
-@dataclass(frozen=True, slots=True)
-class AsyncEvent:
+class AsyncEvent(Value, frozen=True):
     """An asynchronous event of a device: rdma-core's text for it and its code."""
 
     code: int
@@ -127,8 +124,7 @@ def async_event(text: str, code: int | None = None) -> AsyncEvent | None:
     return known or (None if code is None else _EVENTS_BY_CODE.get(code))
 
 
-@dataclass(frozen=True, slots=True)
-class Errno:
+class Errno(Value, frozen=True):
     """An errno of Linux and the C library's text for it."""
 
     number: int
@@ -224,8 +220,7 @@ EFA_CAUSES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ResultCode:
+class ResultCode(Value, frozen=True):
     """A ``ncclResult_t`` as traces and ``retcode`` print it."""
 
     number: int

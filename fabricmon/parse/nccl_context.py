@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from fabricmon.value import Value
 
 MOST_PROCESSES = 64  # of one file that are remembered, the latest
 MOST_NICS = 64  # of one process
 
 
-@dataclass(frozen=True, slots=True)
-class Nic:
+class Nic(Value, frozen=True):
     """A NIC by the library's own number for it."""
 
     index: str
@@ -18,8 +19,7 @@ class Nic:
     direct: bool = False  # the library said that it reads GPU memory
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessFacts:
+class ProcessFacts(Value, frozen=True):
     """What a process said of itself.
 
     ``rdma_wanted``: it has a device or a plugin for RDMA. ``rdma_missed``: that could
@@ -55,8 +55,7 @@ class ProcessFacts:
         return replace(self, rank=None if differ else rank, ranks_differ=differ)
 
 
-@dataclass(frozen=True, slots=True)
-class LogContext:
+class LogContext(Value, frozen=True):
     """What earlier lines of one file said; ``LogContext()`` is its beginning.
 
     ``library`` and ``version`` are those of a banner without a process.

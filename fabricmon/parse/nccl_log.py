@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.parse.log_event import LogEvent
 from fabricmon.parse.log_lines import START, Anchors, Carry, read_lines
 from fabricmon.parse.nccl import LogContext, RuleTable, recognise
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class LogState:
+class LogState(Value, frozen=True):
     """What is left of one file between two pieces of it: text and context."""
 
     carry: Carry
@@ -20,8 +18,7 @@ class LogState:
 NEW_LOG = LogState(START, LogContext())
 
 
-@dataclass(frozen=True, slots=True)
-class LogBatch:
+class LogBatch(Value, frozen=True):
     """What a piece of a log gave; the counts are of this piece alone."""
 
     events: tuple[LogEvent, ...]

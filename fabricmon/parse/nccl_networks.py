@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fabricmon.parse.log_event import LogSeverity
 from fabricmon.parse.nccl_codes import is_local_address, is_local_interface
 from fabricmon.parse.nccl_context import Nic, ProcessFacts
 from fabricmon.parse.nccl_draft import Draft
 from fabricmon.parse.text import decimal
+from fabricmon.value import Value
 
 _INFO, _WARNING = LogSeverity.INFO, LogSeverity.WARNING
 _MOST_ITEMS = 64  # of one list
@@ -24,8 +25,7 @@ _NIC = re.compile(
 _INTERFACE = re.compile(r"(?:\[\d{1,4}\])?([^\s:\[\]]{1,64}):(\S{1,120}?)<\d{1,5}>")
 
 
-@dataclass(frozen=True, slots=True)
-class Interface:
+class Interface(Value, frozen=True):
     """An interface in a list, with its address."""
 
     name: str

@@ -11,6 +11,7 @@ from typing import Protocol
 from fabricmon.parse.log_event import LogSeverity
 from fabricmon.parse.nccl_rules import COARSE, MOST_LITERALS, RULES, LogRow
 from fabricmon.parse.rule_pattern import LEAST_ANCHOR
+from fabricmon.value import Value
 
 MOST_ANCHOR = 80  # characters of an operator's anchor that are compared
 _SHAPES = 512  # messages, numbers aside, whose rows are remembered
@@ -43,8 +44,7 @@ class OperatorRow(Protocol):
         """Return how bad they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(Value, frozen=True):
     """A row with its place in the table and its pattern."""
 
     place: int

@@ -12,8 +12,9 @@ import importlib
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from fabricmon.value import Value
 
 MOST_TEXT = 4096  # characters of a message that patterns are searched in
 MOST_PATTERN = 1000  # characters of a pattern
@@ -161,8 +162,7 @@ def _inside(item: _Item) -> list[_Item]:
     return list(body[-1] if isinstance(body, tuple) else body)
 
 
-@dataclass(frozen=True, slots=True)
-class _Effort:
+class _Effort(Value, frozen=True):
     """In how many ways something can fit, and the steps of trying one after another."""
 
     ways: int

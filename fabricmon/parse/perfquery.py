@@ -6,12 +6,12 @@ Keys are ``lidN`` and the port, for the text does not name the device.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fabricmon.parse.counter_names import is_saturated
 from fabricmon.parse.messages import failures, nothing_found
 from fabricmon.parse.report import CounterGroup, CounterValue, PortReport, Report
 from fabricmon.parse.text import decimal, lines
+from fabricmon.value import Value
 
 TOOL = "perfquery"
 ALL_PORTS = 255  # the port number that asks a switch for the sum over its ports
@@ -19,8 +19,7 @@ ALL_PORTS = 255  # the port number that asks a switch for the sum over its ports
 _SELECTORS = ("PortSelect", "CounterSelect")
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Value, frozen=True):
     """Whose block it is: ``lid2719`` (or a directed route) and port."""
 
     device: str

@@ -7,7 +7,8 @@ fields are numbered there. Fields that are not needed are passed over.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from fabricmon.value import Value
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MOST_BITS = 64
@@ -18,8 +19,7 @@ _CONTAINERS = 3
 _DEVICES = 2
 
 
-@dataclass(frozen=True, slots=True)
-class PodDevices:
+class PodDevices(Value, frozen=True):
     """A pod and the ids of the devices it was given, by the name of the resource."""
 
     namespace: str

@@ -17,6 +17,7 @@ from fabricmon.parse.log_event import LogEvent, LogField, LogLine, LogSeverity
 from fabricmon.parse.nccl import LogContext, RuleTable, recognise
 from fabricmon.parse.nccl_codes import result_name
 from fabricmon.parse.text import lines
+from fabricmon.value import Value
 
 MOST_OCTETS = 16 << 20  # of a report: some 30,000 ranks
 MOST_EVENTS = 1000  # of a report
@@ -30,8 +31,7 @@ _DOCUMENT = "ras"  # stands for a row in events of a JSON document
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class RasRank:
+class RasRank(Value, frozen=True):
     """A rank in a report; ``operations`` are its launches by collective."""
 
     rank: int | None
@@ -44,8 +44,7 @@ class RasRank:
     operations: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RasCommunicator:
+class RasCommunicator(Value, frozen=True):
     """A communicator in a report, with the ranks that it tells of."""
 
     comm: str | None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from fabricmon.value import Value
 
-@dataclass(frozen=True, slots=True)
-class JsonLink:
+
+class JsonLink(Value, frozen=True):
     """One object: whose it is, and its other fields as they stand."""
 
     device: str

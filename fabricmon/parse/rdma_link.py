@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.parse.messages import failures, nothing_found
 from fabricmon.parse.rdma_json import JsonLink, json_links
 from fabricmon.parse.report import PortReport, Report
@@ -15,13 +13,13 @@ from fabricmon.parse.sysfs import (
 )
 from fabricmon.parse.text import decimal, lines
 from fabricmon.parse.words import LinkLayer
+from fabricmon.value import Value
 
 TOOL = "rdma_link"
 _KEYS = frozenset({"state", "physical_state", "lid", "sm_lid", "netdev"})
 
 
-@dataclass(frozen=True, slots=True)
-class LinkLine:
+class LinkLine(Value, frozen=True):
     """One line: whose it is, and the words after that.
 
     ``indexed`` lines are those of old versions: ``2/1: mlx5_0/1: state ...``.

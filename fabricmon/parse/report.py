@@ -5,31 +5,27 @@ A value is None where the text does not hold it; it is never 0 or empty instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.parse.words import LinkLayer, PhysState, PortState, Rate
+from fabricmon.value import Value
 
 _NO_RATE = Rate()
 
 
-@dataclass(frozen=True, slots=True)
-class CounterValue:
+class CounterValue(Value, frozen=True):
     """One counter under the name that the text gives it, unscaled."""
 
     name: str
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unavailable:
+class Unavailable(Value, frozen=True):
     """Something named that gave no value: an errno name, or the text instead."""
 
     name: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class PortReport:
+class PortReport(Value, frozen=True):
     """One port. ``saturated`` names the counters that stand at their ceiling.
 
     ``lid`` is None for the LID that means none; ``guid`` and ``node_guid`` are 0x
@@ -59,8 +55,7 @@ class PortReport:
     unavailable: tuple[Unavailable, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFailure:
+class ToolFailure(Value, frozen=True):
     """Something that could not be read; ``errno`` is a name such as EINVAL.
 
     ``file`` is given where no tool stood between fabricmon and the file.
@@ -74,16 +69,14 @@ class ToolFailure:
     file: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CounterGroup:
+class CounterGroup(Value, frozen=True):
     """Counters of something that is no port: a network device, all ports of a node."""
 
     key: str
     counters: tuple[CounterValue, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SweepSummary:
+class SweepSummary(Value, frozen=True):
     """What a tool that walks the fabric says at its end."""
 
     nodes_checked: int | None = None
@@ -92,8 +85,7 @@ class SweepSummary:
     bad_ports: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FabricPort:
+class FabricPort(Value, frozen=True):
     """One end of a cable as the subnet tools print it; ``type`` is CA, SW or RT."""
 
     type: str | None
@@ -103,8 +95,7 @@ class FabricPort:
     name: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class FabricLink:
+class FabricLink(Value, frozen=True):
     """A cable between two ports; ``a`` is the end that was printed first.
 
     ``width`` and ``speed`` are as printed; ``could_be`` is what the tool says that
@@ -118,16 +109,14 @@ class FabricLink:
     could_be: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OpenPort:
+class OpenPort(Value, frozen=True):
     """A port without a partner; its speed is a default, not a measurement."""
 
     port: FabricPort
     speed: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LinkDetail:
+class LinkDetail(Value, frozen=True):
     """Operational information of one link (mlxlink); Gb/s, number of lanes.
 
     ``status_opcode`` is the firmware's reason why the link is not well: 0 is none.
@@ -146,8 +135,7 @@ class LinkDetail:
     recommendation: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BitErrors:
+class BitErrors(Value, frozen=True):
     """Bit error counters of one link (mlxlink); raw ones are before correction."""
 
     effective_physical_errors: int | None = None
@@ -162,8 +150,7 @@ class BitErrors:
     time_since_clear_min: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleDetail:
+class ModuleDetail(Value, frozen=True):
     """Transceiver diagnostics; a range is the module's own (low, high) alarm limit."""
 
     identifier: str | None = None
@@ -184,8 +171,7 @@ class ModuleDetail:
     los_alarm: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Value, frozen=True):
     """What one text says. A section is None where the tool does not have it.
 
     ``tells_state`` is False for tools that print counters only: there a port without

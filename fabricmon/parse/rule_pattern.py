@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from fabricmon.parse.pattern_effort import Refused, check_steps, demands, parsed
+from fabricmon.value import Value
 
 MOST_ROWS = 64  # of an operator's own
 LEAST_ANCHOR = 4  # characters; a shorter one selects too many lines
@@ -28,8 +28,7 @@ class RowToCheck(Protocol):
         """Return the regular expression."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowFault:
+class RowFault(Value, frozen=True):
     """Why a row is refused: its number, which key of it, and what to do."""
 
     number: int

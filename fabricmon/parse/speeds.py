@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.parse.words import Rate
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class LaneSpeed:
+class LaneSpeed(Value, frozen=True):
     """One speed: its name, Gb/s that a lane carries, Gb/s on the wire, verbs code.
 
     ``gbps`` is what the kernel multiplies with the lanes for the file ``rate``.

@@ -7,8 +7,6 @@ field: with and without number, name, blanks and final newline.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.parse.text import (
     MAX_WORD,
     decimal,
@@ -18,6 +16,7 @@ from fabricmon.parse.text import (
     number,
 )
 from fabricmon.parse.words import LinkLayer, PhysState, PortState, Rate
+from fabricmon.value import Value
 
 NO_LID = 0xFFFF  # the permissive LID stands for "none assigned"
 MAX_COUNTER = (1 << 64) - 1
@@ -30,6 +29,7 @@ _STATE_WORDS = {fold(state): state for state in PortState} | {
     "initialize": PortState.INIT,
     "initializing": PortState.INIT,
 }
+_STATE_FILES = {f"{n}: {state}\n".encode(): state for n, state in enumerate(PortState)}
 _PHYS_NUMBERS = dict(enumerate(PhysState, start=1))
 # After sysfs's own: `rdma link` shortens one and calls number 4 ARMED; ibv_devinfo
 # has one misspelt. ACTIVE is no physical state: beside a number it contradicts it.
@@ -48,16 +48,14 @@ _LAYERS = {fold(layer): layer for layer in LinkLayer} | {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AerCount:
+class AerCount(Value, frozen=True):
     """One kind of PCIe error and how often it was seen since boot."""
 
     name: str
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class AerTable:
+class AerTable(Value, frozen=True):
     """One aer_dev_* file; ``total`` is its TOTAL_ERR_* line, None without one."""
 
     counts: tuple[AerCount, ...] = ()
@@ -66,6 +64,8 @@ class AerTable:
 
 def parse_state(text: str | bytes) -> PortState | None:
     """Take the word of ``4: ACTIVE``, ``DOWN`` or ``PORT_INIT (2)``, else the number."""
+    if text in _STATE_FILES:  # as the kernel writes it, which is read most of all
+        return _STATE_FILES[text]
     word, value = _word_and_number(decode(text))
     known = _STATE_WORDS.get(fold(word).removeprefix("port"))
     return known if known is not None else _STATE_NUMBERS.get(value)

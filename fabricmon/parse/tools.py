@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from fabricmon.parse.ethtool import ethtool_report
@@ -18,6 +17,7 @@ from fabricmon.parse.perfquery import perfquery_report
 from fabricmon.parse.rdma_link import rdma_link_report
 from fabricmon.parse.rdma_statistic import rdma_statistic_report
 from fabricmon.parse.report import Report
+from fabricmon.value import Value
 
 
 class ToolParser(Protocol):
@@ -29,8 +29,7 @@ class ToolParser(Protocol):
         """Return what the text says; never raises, whatever the text is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Value, frozen=True):
     """One kind of text: its name on the command line, the command, its parser."""
 
     kind: str

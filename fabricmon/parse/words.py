@@ -5,8 +5,9 @@ No imports from the package: everything else may import this file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from fabricmon.value import Value
 
 
 class PortState(StrEnum):
@@ -40,8 +41,7 @@ class LinkLayer(StrEnum):
     UNKNOWN = "Unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Value, frozen=True):
     """Rate of a link: Gb/s, number of lanes, name of the lane speed (``NDR``).
 
     Each part is None where the text does not say.

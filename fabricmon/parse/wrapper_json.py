@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fabricmon.parse.log_stamp import unix_seconds
+from fabricmon.value import Value
 
 if TYPE_CHECKING:
     from fabricmon.parse.log_told import Told
@@ -19,8 +19,7 @@ _MICROSECONDS = 1_000_000
 _MOST_DIGITS = 18  # of a 63-bit number
 
 
-@dataclass(frozen=True, slots=True)
-class Inside:
+class Inside(Value, frozen=True):
     """A text out of an object; ``more`` of the message follows in the same stream."""
 
     text: str

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from fabricmon.parse.log_pieces import Pieces
 from fabricmon.parse.log_stamp import stamp_at, unix_seconds
 from fabricmon.parse.log_told import Told
 from fabricmon.parse.wrapper_json import json_message
+from fabricmon.value import Value
 
 MOST_LAYERS = 16
 # host:pid:tid of a collective library, which no wrapper may eat.
@@ -31,8 +31,7 @@ _ACTOR_ADDRESS = re.compile(r"\bip=([\w.:-]{1,64})", re.ASCII)
 Take = Callable[[re.Match[str], Told], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Value, frozen=True):
     """A wrapper: how its front looks, and what it tells; ``first`` may begin it."""
 
     pattern: re.Pattern[str]

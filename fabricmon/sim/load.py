@@ -14,7 +14,7 @@ from fabricmon.errors import ConfigError
 from fabricmon.sim import faults
 from fabricmon.sim.profiles import PROFILES
 from fabricmon.sim.scenario import Injection, JobPlan, Part, Scenario
-from fabricmon.yaml_text import Document, parse
+from fabricmon.yaml_text import Document, around, parse
 
 MAX_BYTES = 1 << 20
 """Size of one file."""
@@ -186,7 +186,7 @@ def placed(error: ConfigError, document: Document, file: str) -> ConfigError:
     """Return an error of a key with the line in which the key stands."""
     key = error.key or ""
     while key and key not in document.lines:
-        key = re.sub(r"(?:\.|^)[^.\[]*$|\[[^\]]*\]$", "", key)
+        key = around(key)
     return ConfigError(
         error.message,
         file=file,

@@ -19,20 +19,15 @@ def poll(host: Host, target: Target, _config: Config) -> tuple[BurstSample, ...]
 
 
 def _sample(reading: Reading) -> BurstSample:
-    return BurstSample(
-        port=reading.port,
-        at=reading.at,
-        received=_bytes(reading, Signal.BYTES_RECEIVED),
-        transmitted=_bytes(reading, Signal.BYTES_TRANSMITTED),
-    )
+    received: list[int | None] = []
+    transmitted: list[int | None] = []
+    for spec, value in zip(reading.specs, reading.values, strict=True):
+        ours = received if spec.signal is Signal.BYTES_RECEIVED else transmitted
+        ours.append(None if value is None else int(value * spec.factor))
+    return BurstSample(reading.port, reading.at, _total(received), _total(transmitted))
 
 
-def _bytes(reading: Reading, signal: Signal) -> int | None:
+def _total(values: Sequence[int | None]) -> int | None:
     """Return the bytes of one direction, None where a counter of it is absent."""
-    found: Sequence[int | None] = [
-        None if value is None else int(value * spec.factor)
-        for spec, value in zip(reading.specs, reading.values, strict=True)
-        if spec.signal is signal
-    ]
-    known = [value for value in found if value is not None]
-    return sum(known) if known and len(known) == len(found) else None
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None

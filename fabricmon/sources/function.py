@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.host.protocol import Host
 from fabricmon.parse.pci_path import pci_address, up_to_function
 from fabricmon.sources.paths import Attributes, device_folder
+from fabricmon.value import Value
 
 SUBFUNCTION = ".sf."
 """Part of the name of an auxiliary device that is a slice of a PCI function."""
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Value, frozen=True):
     """Where a device sits; ``folder`` is that of its network devices and driver.
 
     All of it is None for a device of software (rxe, siw).

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from fabricmon.config import Config
@@ -23,6 +22,7 @@ from fabricmon.parse.inspector import (
     size_class,
 )
 from fabricmon.sources.node_jobs import host_name
+from fabricmon.value import Value
 
 PROMETHEUS = ".prom"
 FOLDER = "nccl-inspector-"
@@ -41,8 +41,7 @@ MAX_PROBLEMS = 4
 AHEAD_SECONDS = 60.0  # a stamp that is later than this is no time of ours
 
 
-@dataclass(frozen=True, slots=True)
-class _Series:
+class _Series(Value, frozen=True):
     """What makes samples comparable: one rank, collective, size class and peer."""
 
     comm: str
@@ -56,8 +55,7 @@ class _Series:
     job: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
+class _Sample(Value, frozen=True):
     """One operation; ``at`` is Unix time."""
 
     at: float
@@ -65,8 +63,7 @@ class _Sample:
     bus_bandwidth: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Cursor:
+class _Cursor(Value, frozen=True):
     """How far a file was read, and the record at its end that is not whole yet."""
 
     serial: str
@@ -76,8 +73,7 @@ class _Cursor:
     wrong: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Value, frozen=True):
     """What one poll hands to the next; nothing in it is changed."""
 
     cursors: dict[str, _Cursor]

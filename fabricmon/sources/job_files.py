@@ -7,7 +7,6 @@ says nothing about the node.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import msgspec
 
@@ -19,6 +18,7 @@ from fabricmon.parse.library_settings import (
     NamedValue,
     is_setting,
 )
+from fabricmon.value import Value
 
 FOLDER = "jobs"
 MOST_FILES = 256
@@ -34,8 +34,7 @@ _REMEDIES = {
 _DAMAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-@dataclass(frozen=True, slots=True)
-class DropFile:
+class DropFile(Value, frozen=True):
     """What a file says of one job."""
 
     job: str
@@ -44,8 +43,7 @@ class DropFile:
     settings: tuple[NamedValue, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DropFiles:
+class DropFiles(Value, frozen=True):
     """All that the files say, and what in them could not be understood."""
 
     jobs: tuple[DropFile, ...] = ()

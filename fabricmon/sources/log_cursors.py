@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 
@@ -13,6 +13,7 @@ from fabricmon.parse.log_lines import Carry
 from fabricmon.parse.nccl_log import NEW_LOG, LogState
 from fabricmon.sources.log_discovery import LogPlace
 from fabricmon.sources.node_jobs import Pod
+from fabricmon.value import Value
 
 CHECK_BYTES = 64
 """What stands before the offset must stand there again: else it is another content."""
@@ -26,8 +27,7 @@ MOST_OWNERS = 512
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(Value, frozen=True):
     """A file that is followed: bytes before ``offset`` were read.
 
     ``check`` are the last bytes before the offset. ``torn`` says that a line is cut at
@@ -94,8 +94,7 @@ class Parked(msgspec.Struct, frozen=True, array_like=True):
     check: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class PidOwner:
+class PidOwner(Value, frozen=True):
     """Whose process it was that wrote to a file."""
 
     serial: str
@@ -103,8 +102,7 @@ class PidOwner:
     owner: CgroupOwner
 
 
-@dataclass(frozen=True, slots=True)
-class Cursors:
+class Cursors(Value, frozen=True):
     """All that a poll goes on from.
 
     ``began`` is False until files were searched for once; ``since`` is the Unix time
@@ -137,7 +135,7 @@ def resume(carried: object) -> Cursors:
         return Cursors()
     try:
         saved = msgspec.msgpack.decode(carried, type=_Saved)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return Cursors(problems=("the saved offsets of logs are damaged, not used",))
     if saved.version != VERSION:
         return Cursors()

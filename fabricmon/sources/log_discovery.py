@@ -28,14 +28,14 @@ from fabricmon.sources.node_jobs import (
     host_name,
     list_pods,
 )
+from fabricmon.value import Value
 
 DOCKER_LOGS = "/var/lib/docker/containers/*/*-json.log"
 MOST_PLACES = 4096
 """Patterns looked at; a node with more jobs than this has other problems."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogPlace:
+class LogPlace(Value, frozen=True):
     """A pattern of log files and whose they are, as far as whoever named it knows."""
 
     pattern: str
@@ -45,16 +45,14 @@ class LogPlace:
     namespace: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FoundLog:
+class FoundLog(Value, frozen=True):
     """A log file, and the place where it was found."""
 
     file: LogFile
     place: LogPlace
 
 
-@dataclass(frozen=True, slots=True)
-class Discovery:
+class Discovery(Value, frozen=True):
     """The files to follow, newest first, and what is in the way of more.
 
     ``more`` counts the files that were found beyond the limit, ``others`` are some of

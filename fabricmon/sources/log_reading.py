@@ -12,6 +12,7 @@ from fabricmon.parse.nccl_log import NEW_LOG, LogBatch, read_log
 from fabricmon.sources.jobs import RIGHTS
 from fabricmon.sources.log_cursors import CHECK_BYTES, Cursor, Parked, state_at
 from fabricmon.sources.log_discovery import FoundLog
+from fabricmon.value import Value
 
 FIRST_BYTES = 64 << 10
 """Read at once of a content that is new, whatever its share was."""
@@ -20,8 +21,7 @@ _DENIED = frozenset({"EACCES", "EPERM"})
 _GONE = frozenset({"ENOENT", "ESTALE", "ENXIO", "ENODEV"})
 
 
-@dataclass(frozen=True, slots=True)
-class FileEvents:
+class FileEvents(Value, frozen=True):
     """Events of one file, as the parser gave them."""
 
     log: Cursor

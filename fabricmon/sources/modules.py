@@ -7,13 +7,13 @@ themselves a module are read: that of the chip runs hotter and has other limits.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fabricmon.config import Config
 from fabricmon.host.protocol import Host, ReadError
 from fabricmon.host.trace import Module
 from fabricmon.model import Hca, ModuleStatus, PortId, Target
 from fabricmon.parse.text import decode
+from fabricmon.value import Value
 
 MOST_SENSORS = 16
 """Sensors of a device that are looked at."""
@@ -27,8 +27,7 @@ _MILLI = 1e-3
 _DEGREES = (-60.0, 250.0)  # what no sensor leaves that works
 
 
-@dataclass(frozen=True, slots=True)
-class _Sensor:
+class _Sensor(Value, frozen=True):
     """One reading of a sensor, degrees Celsius."""
 
     degrees: float

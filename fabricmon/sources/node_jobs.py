@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from fabricmon.config import Config
@@ -11,6 +10,7 @@ from fabricmon.host.protocol import Host, ReadError
 from fabricmon.parse.cgroup import CgroupOwner, parse_cgroup, pod_uid, slurm_job
 from fabricmon.parse.pod_resources import PodDevices, parse_pod_resources
 from fabricmon.parse.text import decode
+from fabricmon.value import Value
 
 CGROUPS = "/sys/fs/cgroup"
 POD_LOGS = "/var/log/pods"
@@ -24,8 +24,7 @@ _POD_FOLDER_PARTS = 3
 _UNUSUAL = frozenset("*?[")
 
 
-@dataclass(frozen=True, slots=True)
-class Pod:
+class Pod(Value, frozen=True):
     """A pod by the name of its log folder; ``folder`` is that name."""
 
     uid: str
@@ -39,8 +38,7 @@ class Pod:
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletAnswer:
+class KubeletAnswer(Value, frozen=True):
     """Pods with devices; None where the kubelet was not asked or did not answer."""
 
     pods: tuple[PodDevices, ...] | None = None

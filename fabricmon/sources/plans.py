@@ -29,6 +29,7 @@ from fabricmon.model import (
 )
 from fabricmon.sources.function import Function
 from fabricmon.sources.paths import device_folder, net_folder, port_folder
+from fabricmon.value import Value
 
 AER_PREFIX = "aer_dev_"
 
@@ -38,8 +39,7 @@ _SINGLE = frozenset({Directory.COUNTERS, Directory.COUNTERS_EXT})
 """Folders in which each file costs a firmware command of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Value, frozen=True):
     """One file: what it means and where it is."""
 
     spec: CounterSpec

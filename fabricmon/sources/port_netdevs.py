@@ -8,21 +8,19 @@ belong to mlx5_6.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.host.protocol import Host, ReadError
 from fabricmon.model import PortId
 from fabricmon.parse.text import decimal, decode
 from fabricmon.parse.words import LinkLayer
 from fabricmon.sources.paths import net_folder, port_folder
+from fabricmon.value import Value
 
 MAX_GIDS = 32
 MAX_EMPTY_GIDS = 4  # a deleted address leaves a hole
 MAX_FUNCTION_NETDEVS = 64  # representors of virtual functions lie in the same folder
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionNetdev:
+class FunctionNetdev(Value, frozen=True):
     """A network device of a PCI function; ``index`` grows with each one made."""
 
     name: str
@@ -30,8 +28,7 @@ class FunctionNetdev:
     dev_port: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class PortNetdevs:
+class PortNetdevs(Value, frozen=True):
     """Network devices of one port, the one that RDMA names first."""
 
     names: tuple[str, ...] = ()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from fabricmon.config import Config, Periods
 from fabricmon.host.protocol import Host
 from fabricmon.model import Record, Target
+from fabricmon.value import Value
 
 
 class Scope(StrEnum):
@@ -33,8 +33,7 @@ class Lane(StrEnum):
 Poll = Callable[[Host, Target, Config], tuple[Record, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Value, frozen=True):
     """One row of the registry."""
 
     name: str

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from fabricmon.stories.nature import COMPLETION, SET_UP, Nature, Phase
 from fabricmon.stories.story import Trouble
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Value, frozen=True):
     """Where to look and what to do; ``runbook`` is a page of the documentation."""
 
     verdict: str

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.parse.text import decimal
+from fabricmon.value import Value
 
 TIMEOUT = "NCCL_IB_TIMEOUT"
 RETRIES = "NCCL_IB_RETRY_CNT"
@@ -21,8 +20,7 @@ NOTE = "hardware may take up to 4x"
 _DEFAULT_TIMEOUTS = (((2, 23), 20), ((2, 14), 18), ((0, 0), 14))
 
 
-@dataclass(frozen=True, slots=True)
-class RetryBudget:
+class RetryBudget(Value, frozen=True):
     """Seconds until a queue pair gives up; ``seconds`` is None where it never does.
 
     ``known`` says whether both numbers were set by the job: else they are the defaults

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from fabricmon.stories.budget import RETRIES, TIMEOUT, RetryBudget, retry_budget
 from fabricmon.stories.roster import Process
+from fabricmon.value import Value
 
 SOCKET_NETWORKS = ("Socket", "FastSocket")
 """NCCL's names of transports over TCP."""
@@ -23,8 +23,7 @@ _OWN = ("NCCL_DEBUG", "NCCL_HOSTID", "NCCL_COMM_ID", "NCCL_TOPO_FILE", "NCCL_CON
 _OWN_ENDS = ("_FILE", "_DIR", "_UID")
 
 
-@dataclass(frozen=True, slots=True)
-class SettingUse:
+class SettingUse(Value, frozen=True):
     """A value of a setting (None: not set) and the processes that have it."""
 
     value: str | None
@@ -32,16 +31,14 @@ class SettingUse:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(Value, frozen=True):
     """A setting that differs between ranks of one job."""
 
     name: str
     uses: tuple[SettingUse, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Stuck:
+class Stuck(Value, frozen=True):
     """Ranks whose watchdogs gave up, and those that are worth a look.
 
     ``silent`` did not report although the job has them and most did; ``behind`` have enqueued less
@@ -54,8 +51,7 @@ class Stuck:
     behind: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JobStory:
+class JobStory(Value, frozen=True):
     """One job, or one communicator where no job is named.
 
     ``nodes`` is what the library says, else None. ``networks`` are the transports that

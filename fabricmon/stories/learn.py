@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from fabricmon.parse.log_event import LogEvent
 from fabricmon.parse.text import decimal
 from fabricmon.stories.nature import COMPLETION, Phase
 from fabricmon.stories.roster import Nic, Node, Process, Roster, Route
+from fabricmon.value import Value
 
 MAX_NICS = 256
 """Devices of a node remembered."""
@@ -21,8 +21,7 @@ _ADDRESS = re.compile(r"(?:^| |\[\d{1,4}\])([^\s:<\[\]]{1,64}):([0-9A-Fa-f.:]{3,
 _CONNECTION_KINDS = frozenset({COMPLETION, "ib_modify_qp_failed"})
 
 
-@dataclass(frozen=True, slots=True)
-class Speaker:
+class Speaker(Value, frozen=True):
     """Who told an event, and everybody else."""
 
     process: Process

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fabricmon.finding_document import rfc3339
 from fabricmon.parse.log_event import LogEvent
@@ -14,6 +14,7 @@ from fabricmon.stories.nature import Nature, Phase, Tier, has_index, is_loud, ti
 from fabricmon.stories.story import Story, Trouble
 from fabricmon.stories.votes import Shape, Suspect
 from fabricmon.summaries import span
+from fabricmon.value import Value
 
 MAX_TROUBLES = 12
 """Troubles told in full; what is left is counted."""
@@ -34,8 +35,7 @@ _PHASES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Value, frozen=True):
     """What was read: files, bytes, lines, and what could not be."""
 
     files: int = 0

@@ -12,6 +12,7 @@ from fabricmon.parse.log_event import LogEvent
 from fabricmon.parse.text import fold
 from fabricmon.stories.fold import Group
 from fabricmon.stories.nature import Tier, kills_link
+from fabricmon.value import Value
 
 MAX_PROCESSES = 4096
 """Processes remembered; those that were silent longest are forgotten."""
@@ -130,8 +131,7 @@ class Process:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Nic:
+class Nic(Value, frozen=True):
     """One entry of NCCL's own list of devices; ``port`` as it counts them."""
 
     index: int
@@ -140,8 +140,7 @@ class Nic:
     link_layer: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Value, frozen=True):
     """A channel between two ranks and the NIC that it leaves or enters by."""
 
     channel: int

@@ -33,6 +33,7 @@ from fabricmon.stories.nature import (
 )
 from fabricmon.stories.roster import Bounded, PortStory, Process, Roster, plain_address
 from fabricmon.stories.votes import Suspect, Votes, rail_suspects, suspects
+from fabricmon.value import Value
 
 MAX_TROUBLES = 1024
 """Troubles remembered of those whose events had to leave memory."""
@@ -52,8 +53,7 @@ _VOTING = frozenset(
 _VOTING_STATUS = frozenset({11, 12, 13})  # what a peer or the way to it can cause
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(Value, frozen=True):
     """One thing that went wrong on one node, by its first report.
 
     ``first`` and ``last`` are Unix seconds, None where nobody knows. ``reports`` are

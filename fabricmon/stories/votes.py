@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from fabricmon.value import Value
+
 MAX_PAIRS = 4096
 """Pairs in a table; a job of 64 nodes in which each names each fits."""
 
@@ -32,8 +34,7 @@ class Shape(StrEnum):
     EVERYONE = "everyone"
 
 
-@dataclass(frozen=True, slots=True)
-class Suspect:
+class Suspect(Value, frozen=True):
     """Whom the votes accuse.
 
     ``name`` is a node (for a cell the pair, for a rail its name), ``observers`` are

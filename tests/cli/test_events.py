@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 
 from fabricmon.cli.event_fleet import Fleet, UnreadableError
 from fabricmon.cli.event_lines import Lines
+from fabricmon.cli.events import _unreachable
+from fabricmon.config import Mqtt
 from fabricmon.finding_document import finding_document
 from fabricmon.model import Verdict
 from fabricmon.sinks.mqtt_topics import Place
@@ -229,10 +231,11 @@ class TestOnce:
         assert (line["node"], line["status"]) == ("n1", "online")
 
     def test_nothing_retained(self, mosquitto: Server) -> None:
-        """An empty fleet is a table without rows."""
+        """An empty fleet is a table without rows, and what that may mean is said."""
         result = once(mosquitto.port)
         assert result.returncode == 0
         assert len(result.stdout.splitlines()) == 1
+        assert "this user may not read it" in result.stderr
 
 
 class TestWrong:
@@ -243,6 +246,13 @@ class TestWrong:
         assert result.returncode == 70
         assert f"{LOOPBACK}:{port}: " in result.stderr
         assert "refused" in result.stderr
+
+    def test_port_of_tls_without_tls(self) -> None:
+        """Who forgets --tls waits in vain, and is told of it."""
+        told = str(_unreachable(Mqtt(host="b", port=8883), TimeoutError()))
+        assert told == "b:8883: TimeoutError (does it want TLS? --tls)"
+        other = str(_unreachable(Mqtt(host="b", port=8883, tls=True), TimeoutError()))
+        assert other == "b:8883: TimeoutError"
 
     def test_no_broker(self, tmp_path: Path) -> None:
         """Without a broker it says how to name one."""

@@ -191,6 +191,36 @@ def test_one_command_loads_no_other() -> None:
     assert not {"fabricmon.agent", "fabricmon.cli.run"} & set(loaded)
 
 
+def test_an_agent_loads_no_sink_that_is_off(tmp_path: Path) -> None:
+    """Each is a megabyte, on every node."""
+    config = tmp_path / "fabricmon.yaml"
+    config.write_text(
+        f"root: {tmp_path}\nstate_folder: {tmp_path}\n"
+        f"listen: {{metrics: null, page: null}}\n",
+        "utf-8",
+    )
+    script = (
+        "import sys\n"
+        "from fabricmon.cli import run\n"
+        "from fabricmon.sinks.registry import SINKS\n"
+        f"config = run.load_for_agent(run.Path({str(config)!r})).config\n"
+        "made = [make(config, None, None) for make in SINKS]\n"
+        "[sink.open() for sink in made if sink is not None]\n"
+        "print(*(m for m in sys.modules if m.startswith('fabricmon.')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    loaded = set(done.stdout.split())
+    assert "fabricmon.sinks.mqtt" in loaded
+    assert not loaded & {
+        "fabricmon.cli.answers",
+        "fabricmon.sinks.kubernetes_courier",
+        "fabricmon.sinks.mqtt_courier",
+        "fabricmon.sinks.page",
+    }
+
+
 @pytest.mark.parametrize("command", ["run", "demo"])
 def test_an_early_reload_ends_no_agent(command: str) -> None:
     """SIGHUP is ignored from the first moment on until the agent can take it."""

@@ -267,6 +267,7 @@ def health(
     in_flight: float | None = None,
     errors: tuple[ErrnoCount, ...] = (),
     quarantined: str | None = None,
+    lane: str = "",
 ) -> Health:
     """Return the health of a source that last answered ``age`` seconds ago."""
     return Health(
@@ -279,6 +280,7 @@ def health(
         in_flight_since=in_flight,
         errors=errors,
         quarantined=quarantined,
+        lane=lane,
     )
 
 
@@ -348,6 +350,15 @@ def test_rare_source_is_not_critical_at_once() -> None:
     assert judge(health("ibstat", "", age=2 * HOUR, due=HOUR)) == []
     (finding,) = judge(health("ibstat", "", age=3.1 * HOUR, due=HOUR))
     assert finding.severity is Severity.WARNING
+
+
+def test_tool_that_is_tried_again_does_not_hang() -> None:
+    """A tool is ended in any case: while it runs once more it goes on failing."""
+    late = health(
+        "ibstat", "", age=4 * HOUR, due=HOUR, ok=False, in_flight=START, lane="tool"
+    )
+    (finding,) = judge(late)
+    assert finding.kind == "source_failed"
 
 
 def test_quarantined_source_is_not_stale() -> None:

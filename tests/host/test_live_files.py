@@ -13,6 +13,7 @@ from fabricmon.host.live_files import (
     failure,
     open_and_read,
     read_once,
+    real_path,
 )
 from fabricmon.host.protocol import ReadError
 
@@ -30,6 +31,23 @@ def always() -> bool:
 def open_descriptors() -> int:
     """Count what this process has open."""
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+class TestRealPath:
+    @pytest.mark.parametrize("told_by", ["/proc/self/fd", "/nowhere"])
+    def test_follows_links(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_by: str
+    ) -> None:
+        """Also where there is no /proc to ask, and leaves nothing open."""
+        monkeypatch.setattr("fabricmon.host.live_files._OPEN", told_by)
+        (tmp_path / "there").mkdir()
+        (tmp_path / "link").symlink_to("there")
+        before = open_descriptors()
+
+        assert real_path(f"{tmp_path}/link") == f"{tmp_path.resolve()}/there"
+        with pytest.raises(FileNotFoundError):
+            real_path(f"{tmp_path}/gone")
+        assert open_descriptors() == before
 
 
 class TestReadOnce:

@@ -240,6 +240,6 @@ class TestSights:
 
 def test_a_sight_has_no_room_for_an_environment() -> None:
     """What it holds is listed here, so that nobody adds more unseen."""
-    assert set(ProcessSight.__slots__) == {
+    assert set(ProcessSight.__struct_fields__) == {
         "pid", "inner_pid", "cgroup", "variables", "libraries", "logs", "root",
     }  # fmt: skip

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.parse.log_event import LogSeverity
+from fabricmon.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
+class Wording(Value, frozen=True):
     """A text that a row matches, and the version whose wording it is.
 
     ``text`` may have the library's head; ``source`` is the file that the head names,
@@ -29,8 +27,7 @@ class Wording:
     unscanned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LogRow:
+class LogRow(Value, frozen=True):
     """One message of a library: how it is found and what it means.
 
     ``anchor`` is literal text that every such message holds; ``pattern`` is searched in

@@ -1,0 +1,47 @@
+"""What every record can do."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from fabricmon.model import PortId
+from fabricmon.value import Value
+
+
+class Place(Value, frozen=True):
+    """A record with a default."""
+
+    port: PortId
+    slot: int = 1
+
+
+PLACE = Place(PortId("mlx5_0", 1), slot=2)
+
+
+def test_equal_by_what_it_holds() -> None:
+    """Two that hold the same are one key."""
+    again = Place(PortId("mlx5_0", 1), slot=2)
+    assert again == PLACE
+    assert {PLACE: "found"}[again] == "found"
+    assert Place(PortId("mlx5_0", 2), slot=2) != PLACE
+
+
+def test_never_changes() -> None:
+    """Whoever was given one may keep it."""
+    loose: Any = PLACE
+    with pytest.raises(AttributeError):
+        loose.slot = 3
+
+
+def test_dataclasses_know_it() -> None:
+    """What works on a dataclass works on it: copies, names, dictionaries."""
+    assert dataclasses.replace(PLACE, slot=3) == Place(PLACE.port, 3)
+    assert PLACE.slot == 2
+    assert [field.name for field in dataclasses.fields(PLACE)] == ["port", "slot"]
+    assert dataclasses.asdict(PLACE) == {
+        "port": {"device": "mlx5_0", "port": 1},
+        "slot": 2,
+    }
