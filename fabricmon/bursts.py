@@ -165,13 +165,14 @@ class Bursts:
 
     def _pause(self, entry: Entry, device: _Device, now: float) -> None:
         device.start(now)
-        self._aim(entry, self._limits.every_seconds, now)
+        self._aim(entry, self._limits.every_seconds, now, self._limits.lag_seconds)
 
-    def _aim(self, entry: Entry, period: float, now: float) -> None:
-        if period == entry.period and entry.due > now:
+    def _aim(self, entry: Entry, period: float, now: float, lag: float = 0.0) -> None:
+        if not lag and period == entry.period and entry.due > now:
             return  # it is due at the next moment of this grid already
+        due = self._schedule.next_on_grid(period, now - lag) + lag
         self._schedule.set_period(entry, period, now)
-        self._schedule.postpone(entry, self._schedule.next_on_grid(period, now))
+        self._schedule.postpone(entry, due)
 
     def _finish(self, device: _Device) -> bool:
         """Judge the window of every port; True where there is something to tell."""

@@ -18,6 +18,8 @@ class Bursts(Section, frozen=True):
     """Between the beginnings of two windows: ten windows in five minutes."""
     window_seconds: Seconds = 3
     """Length of a window: most steps of a job are shorter or fill it."""
+    lag_seconds: Pause = 1
+    """A window begins so long after the other polls, which ask the firmware as well."""
     busy_ratio: Ratio = 0.05
     """Share of the line rate above which a sample counts as busy."""
     suspicion_seconds: Pause = 300

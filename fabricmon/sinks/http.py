@@ -14,11 +14,13 @@ import selectors
 import socket
 import ssl
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from queue import Empty, SimpleQueue
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from prometheus_client import Metric
 
@@ -38,6 +40,9 @@ from fabricmon.sinks.http_message import (
 from fabricmon.sinks.http_places import Part, Places
 from fabricmon.sinks.http_transfer import read_body, read_head, send_all, take_leave
 from fabricmon.value import Value
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
 
 STOP_SECONDS = 0.5
 """How long `Listener.close` waits for the thread that accepts."""
@@ -86,10 +91,12 @@ class Listener:
         tls: ssl.SSLContext | None = None,
         *,
         posts: Mapping[str, Route] = MappingProxyType({}),
+        log: FilteringBoundLogger | None = None,
     ) -> None:
         """Take an address such as ``127.0.0.1:9879`` or ``[::1]:0``.
 
-        Raises `ConfigError` if it is none.
+        What a route raises is logged when it begins to fail. Raises `ConfigError` where
+        the address is none.
         """
         self._name = name
         self._host, self._port = split_address(address, f"listen.{name}")
@@ -98,6 +105,8 @@ class Listener:
         self._limits = limits
         self._tls = tls
         self._places = Places(limits.connections, limits.patience_seconds)
+        self._log = log
+        self._failing: set[str] = set()
         self._failures = 0
         self._counting = threading.Lock()
         self._sparing = threading.Lock()
@@ -299,10 +308,20 @@ class Listener:
 
     def _call(self, route: Route, request: Request) -> Response:
         try:
-            return route(request)
-        except Exception:  # noqa: BLE001 - one page that fails must not end the others
+            response = route(request)
+        except Exception as error:  # noqa: BLE001 - must not end the other pages
             self._count_failure()
+            self._tell_failure(request.path, error)
             return plain(HTTPStatus.INTERNAL_SERVER_ERROR)
+        self._failing.discard(request.path)
+        return response
+
+    def _tell_failure(self, path: str, error: Exception) -> None:
+        if self._log is None or path in self._failing:
+            return
+        self._failing.add(path)
+        text = "".join(traceback.format_exception(error))
+        self._log.error("page_crashed", listener=self._name, path=path, err=text)
 
     def _count_failure(self) -> None:
         with self._counting:

@@ -38,7 +38,13 @@ class PageSink:
 
     name = "page"
 
-    def __init__(self, config: Config, address: str, heartbeat: Heartbeat) -> None:
+    def __init__(
+        self,
+        config: Config,
+        address: str,
+        heartbeat: Heartbeat,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
         """Serve on ``address``; the heartbeat tells whether the snapshots are new."""
         listen = config.listen
         self._heartbeat = heartbeat
@@ -54,6 +60,7 @@ class PageSink:
                 listen.timeout_seconds,
                 patience_seconds=listen.patience_seconds,
             ),
+            log=log,
         )
 
     def open(self) -> None:
@@ -120,6 +127,5 @@ def make(
     config: Config, heartbeat: Heartbeat, log: FilteringBoundLogger
 ) -> PageSink | None:
     """Return the sink that the configuration asks for, None if it wants none."""
-    del log
     address = config.listen.page
-    return None if address is None else PageSink(config, address, heartbeat)
+    return None if address is None else PageSink(config, address, heartbeat, log)

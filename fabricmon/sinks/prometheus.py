@@ -29,7 +29,13 @@ class PrometheusSink:
 
     name = "prometheus"
 
-    def __init__(self, config: Config, address: str, heartbeat: Heartbeat) -> None:
+    def __init__(
+        self,
+        config: Config,
+        address: str,
+        heartbeat: Heartbeat,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
         """Serve on ``address``; raises `HostError` if TLS cannot be set up."""
         listen = config.listen
         tls = None
@@ -46,10 +52,11 @@ class PrometheusSink:
             listen.timeout_seconds,
             patience_seconds=listen.patience_seconds,
         )
-        self.listener = Listener("metrics", address, routes, limits, tls)
+        self.listener = Listener("metrics", address, routes, limits, tls, log=log)
         self.listeners = [self.listener]
         if listen.health is not None:
-            self.listeners.append(Listener("health", listen.health, probes, limits))
+            health = Listener("health", listen.health, probes, limits, log=log)
+            self.listeners.append(health)
         self._exposition = Exposition(config, (OwnProcess(), self.listener))
 
     def open(self) -> None:
@@ -102,6 +109,5 @@ def make(
     config: Config, heartbeat: Heartbeat, log: FilteringBoundLogger
 ) -> PrometheusSink | None:
     """Return the sink that the configuration asks for, None if it wants none."""
-    del log
     address = config.listen.metrics
-    return None if address is None else PrometheusSink(config, address, heartbeat)
+    return None if address is None else PrometheusSink(config, address, heartbeat, log)

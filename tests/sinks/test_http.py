@@ -1,5 +1,6 @@
 """The HTTP server: fixed paths, bounded in time, size and number of clients."""
 
+import contextlib
 import errno
 import socket
 import ssl
@@ -10,10 +11,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import CapturingLogger
 
 from fabricmon.errors import ConfigError, HostError
 from fabricmon.sinks import http
@@ -167,6 +170,25 @@ class TestRoutes:
         get(listener, "/broken")
         assert failures(listener) == 1
         assert status(get(listener, "/hello")) == 200
+
+    def test_route_that_fails_is_logged_when_it_begins_to(self) -> None:
+        """Once, however often it is asked for, and again after it worked."""
+        broken = [True]
+
+        def wavering(_: Request) -> Response:
+            return Response(b"" if not broken[0] else str(1 // 0).encode())
+
+        log = CapturingLogger()
+        listener = Listener(
+            "test", "127.0.0.1:0", {"/": wavering}, log=cast("Any", log)
+        )
+        with contextlib.closing(listener):
+            listener.open()
+            for fails in (True, True, False, True):
+                broken[0] = fails
+                assert status(get(listener, "/")) == (500 if fails else 200)
+        assert [call.args for call in log.calls] == [("page_crashed",)] * 2
+        assert "ZeroDivisionError" in log.calls[0].kwargs["err"]
 
     def test_headers_forbid_what_no_page_needs(self, shared: Listener) -> None:
         """Nothing is sniffed, framed, cached or referred to."""
