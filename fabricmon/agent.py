@@ -166,7 +166,8 @@ class Agent:
             self._say_ready(waited)
             self._save(changed=True)  # so that it is known early whether that works
         if self._reload_waits:
-            self._reload()
+            self._reload_waits = False
+            asyncio.get_running_loop().call_soon(self._reload)
 
     def _tell(self) -> None:
         snapshot, changes = self._pipeline.snapshot, self._untold

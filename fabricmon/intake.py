@@ -52,6 +52,8 @@ REMEMBER_OUTAGES = frozenset({Signal.LINK_DOWN, Signal.CARRIER_DOWN})
 MAX_NEWS = 10_000
 """Samples kept between two judgements; a storm of link events stops here."""
 
+_MOST_DOUBLED = 16  # pauses are far beyond any period by then
+
 
 class Intake:
     """Takes the outcomes of polls in; everything else asks it what is known."""
@@ -123,6 +125,8 @@ class Intake:
         if entry is None:
             return False
         self._now = outcome.ended
+        if entry.source.lane is Lane.TOOL:
+            self._reports.pop(entry.source.name, None)
         if failures or failed or self._failures:
             self._note_failures(entry, outcome, failures)
         if entry.source.lane is Lane.DRIVER:
@@ -387,7 +391,9 @@ class Intake:
             entry.carry(carried)
 
     def _take_failure(self, _record: ReadFailure, entry: Entry) -> None:
-        """Try a tool again soon; the failure itself was noted with the outcome."""
+        """Try a tool again soon, then less and less so; the failure was noted before."""
+        name = entry.source.name
         if entry.source.lane is Lane.TOOL:
-            soon = self._now + self._config.deadlines.command_retry_seconds
-            self._schedule.hasten(entry.source.name, entry.target.name, soon)
+            doubled = min(max(entry.failures - 1, 0), _MOST_DOUBLED)
+            pause = self._config.deadlines.command_retry_seconds * 2**doubled
+            self._schedule.hasten(name, entry.target.name, self._now + pause)

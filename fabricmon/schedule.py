@@ -63,6 +63,7 @@ class Entry:
     last_success: float | None = None
     duration: float = 0
     failed: bool = False
+    failures: int = 0
     settled: bool = False
     found: bool = False
     quarantined: str | None = None
@@ -195,6 +196,7 @@ class Schedule:
         entry.health = None
         entry.duration = outcome.ended - outcome.started
         entry.failed = failed
+        entry.failures = entry.failures + 1 if failed else 0
         entry.found = entry.found or any(map(_tells, outcome.records))
         if not failed:
             entry.last_success = outcome.ended

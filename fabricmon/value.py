@@ -41,7 +41,8 @@ def _fields(owner: type[msgspec.Struct]) -> dict[str, Field[Any]]:
 class Value(msgspec.Struct, frozen=True):
     """A record that never changes; `dataclasses.replace` and `fields` work on it.
 
-    Where a field is not to be compared, a frozen dataclass is still the way.
+    Where a field is not to be compared, a frozen dataclass is still the way. A default
+    that has to be made is `msgspec.field`, not that of `dataclasses`.
     """
 
     if TYPE_CHECKING:

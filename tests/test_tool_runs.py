@@ -56,6 +56,13 @@ def test_is_tried_again_soon(node: Running) -> None:
     assert runs(node) == 0
 
 
+def test_is_tried_less_and_less_often(node: Running) -> None:
+    """A tool that always hangs costs the firmware few runs an hour, not sixty."""
+    runs(node)
+    node.run(1800, each=5)
+    assert runs(node) == 4  # after 1, 3, 7 and 15 minutes
+
+
 def test_goes_on_failing() -> None:
     """A tool that never answers is a source that failed once its periods are over."""
     host = FakeHost(SYSFS / "sysfs-h100-ndr-bond.manifest")

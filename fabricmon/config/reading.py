@@ -94,7 +94,8 @@ class Deadlines(Section, frozen=True):
     command_seconds: Timeout = 20
     """A tool such as ``ibstat``; it is ended then."""
     command_retry_seconds: Seconds = 60
-    """A tool that failed is tried again so soon: one slow run must not count an hour."""
+    """A tool that failed is tried again so soon: one slow run must not count an hour.
+    The pause doubles with each failure, up to the tool's period."""
     driver_backoff_milliseconds: Seconds = 50
     """A driver statistics call slower than this doubles its period: it holds RTNL."""
     quarantine_failures: Count = 3

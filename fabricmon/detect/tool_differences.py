@@ -1,7 +1,7 @@
 """A tool that says something else of a port than its files: one of them is old.
 
 The tool runs rarely and a link may change while it does, so a difference counts only
-once the files, read again after the tool, still say what they said before it.
+where the files said the same from before the tool began until after it ended.
 """
 
 from __future__ import annotations
@@ -50,20 +50,34 @@ class _Difference:
     confirmed: bool = False
 
 
+class _Steady(Value, frozen=True):
+    """What the files say of a port, and since when they have said so."""
+
+    said: tuple[str | float | None, ...]
+    since: float
+
+
 class ToolDifferences:
     """Compares each report of a tool with the states around it."""
 
     def __init__(self) -> None:
         """Start without any report."""
         self._seen: dict[str, float] = {}
+        self._steady: dict[PortId, _Steady] = {}
         self._differences: dict[_Place, _Difference] = {}
 
     def judge(self, view: View) -> Iterator[Finding]:
         """Yield one finding for all that differs, as long as it does."""
+        for status in view.statuses:
+            self._watch(status)
         for report in view.reports:
             if self._seen.get(report.tool) != report.at:
                 self._seen[report.tool] = report.at
                 self._compare(report, view)
+        tools = {report.tool for report in view.reports}
+        for place, difference in tuple(self._differences.items()):
+            if difference.tool not in tools:  # it does not say so any more
+                del self._differences[place]
         if not self._differences:
             return
         for status in view.statuses:
@@ -71,6 +85,7 @@ class ToolDifferences:
         known = {port.info.id for port in view.ports}
         for place in [each for each in self._differences if each.port not in known]:
             del self._differences[place]
+            self._steady.pop(place.port, None)
         told = {
             place: difference
             for place, difference in self._differences.items()
@@ -79,9 +94,22 @@ class ToolDifferences:
         if told:
             yield _finding(told, view)
 
+    def _watch(self, status: LinkStatus) -> None:
+        """Note since when the files say what they say of a port."""
+        said = tuple(_value(status, field) for field in (_STATE, *_DETAILS))
+        before = self._steady.get(status.port)
+        if before is not None and not status.complete:
+            said = (said[0], *before.said[1:])
+        if before is None or before.said != said:
+            self._steady[status.port] = _Steady(said, status.at)
+
     def _compare(self, report: ToolReport, view: View) -> None:
         """Note what differs; what differed before keeps its onset."""
-        ours = {port.info.id: port.status for port in view.ports if port.fresh}
+        ours = {
+            port.info.id: port.status
+            for port in view.ports
+            if port.fresh and self._is_steady(port.info.id, report.began)
+        }
         found: dict[_Place, _Difference] = {}
         for status in report.statuses:
             known = ours.get(status.port)
@@ -101,6 +129,10 @@ class ToolDifferences:
             if difference.tool != report.tool
         }
         self._differences = kept | found
+
+    def _is_steady(self, port: PortId, began: float) -> bool:
+        steady = self._steady.get(port)
+        return steady is not None and steady.since <= began
 
     def _confirm(self, status: LinkStatus) -> None:
         """Take in a sample: it bears the difference out, or ends it."""
@@ -127,27 +159,28 @@ def _value(status: LinkStatus | None, field: str) -> str | float | None:
 
 
 def _finding(told: dict[_Place, _Difference], view: View) -> Finding:
-    first = min(told, key=lambda place: told[place].at)
-    worst = told[first]
+    ordered = sorted(told, key=lambda place: told[place].at)
+    first = ordered[0]
+    oldest = told[first]
     more = f", and {len(told) - 1} more" if len(told) > 1 else ""
     devices = {place.port.device for place in told}
     return Finding(
         kind="telemetry_stale",
         subject=Subject(device=devices.pop() if len(devices) == 1 else None),
-        onset=worst.at + view.onset_offset,
+        onset=oldest.at + view.onset_offset,
         evidence=tuple(
             Evidence(
                 signal=place.field,
-                value=each.said,
+                value=told[place].said,
                 unit="",
-                source=f"{each.tool} {place.port}",
-                threshold=each.ours,
+                source=f"{told[place].tool} {place.port}",
+                threshold=told[place].ours,
             )
-            for place, each in list(told.items())[:MOST_EVIDENCE]
+            for place in ordered[:MOST_EVIDENCE]
         ),
         summary=one_line(
-            f"{worst.tool} says {first.field} {worst.said} of {first.port}{more}, "
-            f"{port_source(first.port)} {worst.ours}: one of them is old"
+            f"{oldest.tool} says {first.field} {oldest.said} of {first.port}{more}, "
+            f"{port_source(first.port)} {oldest.ours}: one of them is old"
         ),
         severity=Severity.INFO,
         part=Part.OBSERVER,

@@ -70,7 +70,11 @@ def _recordings(names: Names, options: FleetOptions) -> Iterator[Recording]:
     yield Recording(
         MISSED,
         tidy(f"""
-            topk by ({node}) (1, last_over_time({PRESENT}{seen}))
+            (
+              topk by ({node}) (1, last_over_time({PRESENT}{{rack!=""}}{seen}))
+              or on ({node})
+              last_over_time({PRESENT}{{rack=""}}{seen})
+            )
             unless on ({node}) {build}
         """),
         "1 for every node that had an agent within a day and has none now.",

@@ -69,7 +69,9 @@ def _still(site: Site) -> str:
     """Return ports of a job that send next to nothing now, and more before."""
     limits, port = site.options.comparisons.stalls, site.port
     quiet = _quiet_seconds(site)
-    past = f"[{duration(limits.before_seconds - quiet)}] offset {duration(quiet)}"
+    least_past = _SCRAPES * site.options.pace.scrape_seconds
+    before = max(limits.before_seconds - quiet, least_past)
+    past = f"[{duration(before)}] offset {duration(quiet)}"
     sent = site.series(_SENT)
     least = f"{limits.moving_bytes_per_second:g}"
     return laid_out(f"""

@@ -88,7 +88,11 @@ def _peers(site: Site) -> str:
     build = site.series("fabricmon_build_info")
     shared = f"count by ({cluster}, address) (group by ({site.node}, address) ({address})) > 1"
     addresses = laid_out(f"""
-        group by ({site.node}, address) ({_past(address)})
+        (
+          group by ({site.node}, address) ({address})
+          or on ({cluster}, address)
+          group by ({site.node}, address) ({_past(address)})
+        )
         unless on ({cluster}, address) ({shared})
     """)
     both = laid_out(f"""
@@ -193,11 +197,19 @@ def _suspect(site: Site) -> Alert:
 
 
 def _alone(site: Site) -> Alert:
-    """Return the ticket of a peer about which nobody hears anything else."""
+    """Return the ticket of a peer about which nobody hears anything else.
+
+    One that is worked on is explained, also while its agent is away for that.
+    """
+    worked_on = site.series("fabricmon_maintenance", 'device=""')
     return Alert(
         name="FabricPeerUnexplained",
         kind="peer_suspect",
-        expr=f'{SUSPECTS} unless on ({site.node}) {NOTICED}{{notice!="info"}}',
+        expr=laid_out(f"""
+            {SUSPECTS}
+            unless on ({site.node}) {NOTICED}{{notice!="info"}}
+            unless on ({site.node}) {_past(worked_on)}
+        """),
         notice=Notice.TICKET,
         summary="{{ $labels.peer }}: {{ $value }} nodes failed towards it, and nothing "
         "is told of it",

@@ -47,7 +47,7 @@ def placed(site: Site, label: str, signs: dict[str, str]) -> str:
         (
           {named}
         )
-        * on ({site.port}) group_left ({PLACE_LABELS}) {RAILS}
+        * on ({site.port}) group_left ({PLACE_LABELS}) topk by ({site.port}) (1, {RAILS})
         {site.not_worked_on}
     """)
 

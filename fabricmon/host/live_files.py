@@ -29,6 +29,8 @@ the next one does not fit; no record of a file that is read here is so long.
 """
 
 _OPEN = "/proc/self/fd"
+_GONE = " (deleted)"  # what the kernel adds to the name of what went meanwhile
+_NONE_FREE = frozenset({errno.EMFILE, errno.ENFILE})
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC
 _FLAGS_AT_ONCE = _FLAGS | os.O_NONBLOCK | os.O_NOCTTY
 _KERNEL_TYPES = frozenset({"proc", "sysfs"})
@@ -144,11 +146,24 @@ def real_path(path: str) -> str:
 
     The kernel knows it of what is open, at a third of the cost of asking for each part.
     """
-    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    found = _open_path(path)
+    if found is None or found.endswith(_GONE):
+        return os.path.realpath(path, strict=True)
+    return found
+
+
+def _open_path(path: str) -> str | None:
+    """Return what the kernel calls a path; None without /proc or a free descriptor."""
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in _NONE_FREE:
+            return None
+        raise
     try:
         return os.readlink(f"{_OPEN}/{descriptor}")  # noqa: PTH115 -- hot path
-    except OSError:  # no /proc of our own
-        return os.path.realpath(path, strict=True)
+    except OSError:
+        return None
     finally:
         os.close(descriptor)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from contextlib import suppress
 from errno import EACCES, EAGAIN, errorcode
@@ -109,10 +110,9 @@ class Store:
         system without locks has none.
         """
         if self._lock is None:
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            lock = os.open(self._folder / LOCK, flags, 0o600)
+            lock = _open_lock(self._folder / LOCK)
             try:
-                os.lockf(lock, os.F_TLOCK, 0)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 if error.errno in _TAKEN:
                     os.close(lock)
@@ -123,6 +123,16 @@ class Store:
     def _refused(self, error: OSError, message: str) -> StoreProblem:
         name = errorcode.get(error.errno or 0, str(error.errno))
         return StoreProblem(self.path, message, name)
+
+
+def _open_lock(path: Path) -> int:
+    """Open the lock; one that another user left in our folder is replaced."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        return os.open(path, flags, 0o600)
+    except PermissionError:
+        path.unlink()
+        return os.open(path, flags, 0o600)
 
 
 def _read(path: Path) -> bytes:

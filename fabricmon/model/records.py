@@ -140,9 +140,10 @@ class MaintenancePlan(Value, frozen=True):
 
 
 class ToolReport(Value, frozen=True):
-    """Port states that a tool printed, to be compared with sysfs."""
+    """Port states that a tool printed between ``began`` and ``at``."""
 
     tool: str
+    began: float
     at: float
     statuses: tuple[LinkStatus, ...]
     errors: tuple[ReadFailure, ...] = ()

@@ -10,6 +10,7 @@ import os
 import select
 import stat
 import sys
+import threading
 from collections.abc import Hashable, Iterator, MutableMapping
 from contextlib import contextmanager
 from types import ModuleType
@@ -30,6 +31,7 @@ MOST_KEYS = 10_000
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _DROPPED = b'{"level":"warning","event":"lines_dropped","count":%d}\n'
+_SURE_BYTES = select.PIPE_BUF  # what a pipe that takes anything takes without waiting
 _LARGEST_INTEGER = 2**63 - 1  # what readers of JSON take
 _Event = MutableMapping[str, Any]
 
@@ -118,26 +120,42 @@ class _Unbreakable:
     """A stream that swallows its own errors: logging must not end or stop the agent.
 
     A pipe or socket whose reader hangs takes no more at some point: what does not fit
-    is dropped, and how many lines that were is said once it takes some again.
+    is dropped, and how many lines that were is said once it takes some again. Threads
+    take turns; none waits for a reader.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._poll = _poll_of(stream)
         self._dropped = 0
+        self._torn = False
+        self._turn = threading.Lock()
 
     def write(self, data: bytes) -> None:
-        try:
-            if not self._takes():
-                self._dropped += 1
+        with self._turn:
+            try:
+                self._write(data)
+            except (OSError, ValueError):  # nobody reads, disk full, closed
                 return
-            if self._dropped:
-                data = _DROPPED % self._dropped + data
-                self._dropped = 0
-            self._stream.write(data)
-            self._stream.flush()
-        except (OSError, ValueError):  # nobody reads, disk full, closed
+
+    def _write(self, data: bytes) -> None:
+        if not self._takes():
+            self._dropped += 1
             return
+        if self._dropped:
+            data = _DROPPED % self._dropped + data
+            self._dropped = 0
+        if self._torn:
+            data = b"\n" + data
+            self._torn = False
+        step = len(data) if self._poll is None else _SURE_BYTES
+        for start in range(0, len(data), step):
+            if start and not self._takes():
+                self._dropped += 1
+                self._torn = True
+                return
+            self._stream.write(data[start : start + step])
+            self._stream.flush()
 
     def _takes(self) -> bool:
         """Tell whether a line can be written without waiting for who reads it."""

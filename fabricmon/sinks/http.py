@@ -14,10 +14,12 @@ import selectors
 import socket
 import ssl
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
+from math import inf
 from queue import Empty, SimpleQueue
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -49,6 +51,9 @@ STOP_SECONDS = 0.5
 
 QUEUE = 1024
 """Clients that wait in the kernel until they are accepted: a burst finds room there."""
+
+TELL_SECONDS = 60.0
+"""Between two log lines about pages that crash: scrapers come every few seconds."""
 
 SPARE_SECONDS = 60.0
 """How long one thread is kept for the next connection: scrapers come back by then."""
@@ -95,7 +100,7 @@ class Listener:
     ) -> None:
         """Take an address such as ``127.0.0.1:9879`` or ``[::1]:0``.
 
-        What a route raises is logged when it begins to fail. Raises `ConfigError` where
+        What a route raises is logged, at most once a minute. Raises `ConfigError` where
         the address is none.
         """
         self._name = name
@@ -106,7 +111,7 @@ class Listener:
         self._tls = tls
         self._places = Places(limits.connections, limits.patience_seconds)
         self._log = log
-        self._failing: set[str] = set()
+        self._told_at = -inf
         self._failures = 0
         self._counting = threading.Lock()
         self._sparing = threading.Lock()
@@ -313,13 +318,13 @@ class Listener:
             self._count_failure()
             self._tell_failure(request.path, error)
             return plain(HTTPStatus.INTERNAL_SERVER_ERROR)
-        self._failing.discard(request.path)
         return response
 
     def _tell_failure(self, path: str, error: Exception) -> None:
-        if self._log is None or path in self._failing:
+        now = time.monotonic()
+        if self._log is None or now - self._told_at < TELL_SECONDS:
             return
-        self._failing.add(path)
+        self._told_at = now
         text = "".join(traceback.format_exception(error))
         self._log.error("page_crashed", listener=self._name, path=path, err=text)
 

@@ -23,6 +23,7 @@ def poll(host: Host, _target: Target, config: Config) -> tuple[Record, ...]:
     if config.devices.exclude or "*" not in config.devices.include:
         return ()
     seconds = config.deadlines.command_seconds
+    began = host.monotonic()
     output = host.command(TOOL, seconds)
     at = host.monotonic()
     if isinstance(output, ReadError):
@@ -30,7 +31,7 @@ def poll(host: Host, _target: Target, config: Config) -> tuple[Record, ...]:
     if output.exit_status is None:
         message = f"{TOOL} did not end within {seconds:g} s and was stopped"
         return (ReadFailure(None, None, TOOL, "ETIMEDOUT", message),)
-    return _answer(output, at)
+    return _answer(output, began, at)
 
 
 def _not_run(errno: str) -> ReadFailure:
@@ -40,7 +41,7 @@ def _not_run(errno: str) -> ReadFailure:
     return ReadFailure(None, None, TOOL, errno, message)
 
 
-def _answer(output: CommandOutput, at: float) -> tuple[Record, ...]:
+def _answer(output: CommandOutput, began: float, at: float) -> tuple[Record, ...]:
     report = ibstat_report(
         decode(output.stdout), decode(output.stderr), output.exit_status
     )
@@ -52,7 +53,7 @@ def _answer(output: CommandOutput, at: float) -> tuple[Record, ...]:
         driverless = all(error.errno in MISSING for error in errors)
         return () if driverless else errors
     statuses = tuple(_status(port, at) for port in report.ports)
-    return (ToolReport(TOOL, at, statuses, errors),)
+    return (ToolReport(TOOL, began, at, statuses, errors),)
 
 
 def _status(port: PortReport, at: float) -> LinkStatus:

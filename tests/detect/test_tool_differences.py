@@ -31,6 +31,7 @@ class Node(Feed):
         super().__init__(port(), port("mlx5_1"))
         self.detector = Telemetry(self.config)
         self.reports: tuple[ToolReport, ...] = ()
+        self.took = 0.0  # seconds that the tool runs
         self.look()
 
     def tool(self, where: PortId = FIRST, **said: object) -> None:
@@ -40,6 +41,7 @@ class Node(Feed):
         self.reports = (
             ToolReport(
                 "ibstat",
+                self.now - self.took,
                 self.now,
                 tuple(
                     replace(each, **said) if each.port == where else each  # type: ignore[arg-type]
@@ -116,6 +118,23 @@ def test_link_that_changes_meanwhile(node: Node) -> None:
     assert [f for f in node.look() if f.kind == "telemetry_stale"] == []
 
 
+def test_link_that_changes_while_the_tool_runs(node: Node) -> None:
+    """What it read before the change is not held against what the files say since."""
+    node.link(PortState.DOWN, PhysState.POLLING)
+    node.look()
+    node.took = 10.0
+    node.tool(state=PortState.ACTIVE, phys_state=PhysState.LINK_UP)
+    assert [f for f in node.look() if f.kind == "telemetry_stale"] == []
+
+
+def test_tool_that_says_nothing_any_more(node: Node) -> None:
+    """A tool that hangs, or is gone, does not go on to contradict the files."""
+    node.tool(lid=8)
+    assert len(node.look()) == 1
+    node.reports = ()
+    assert node.look() == []
+
+
 def test_files_that_follow(node: Node) -> None:
     """Once the files say something else, the old comparison is void."""
     node.tool(state=PortState.INIT)
@@ -142,7 +161,7 @@ def test_rate_without_fraction(node: Node, rate: Rate) -> None:
 def test_port_that_only_one_knows(node: Node) -> None:
     """A port that the tool leaves out, or has alone, is not compared."""
     alone = LinkStatus(PortId("mlx5_9", 1), node.now, PortState.DOWN)
-    node.reports = (ToolReport("ibstat", node.now, (alone,)),)
+    node.reports = (ToolReport("ibstat", node.now, node.now, (alone,)),)
     assert node.look() == []
 
 

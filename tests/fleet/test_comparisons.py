@@ -5,11 +5,13 @@ Each case is one that fires, with one thing more.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from fabricmon.fleet.comparing import laid_out
 from fabricmon.fleet.comparisons import groups
@@ -125,6 +127,10 @@ SILENT: Mapping[str, tuple[str, dict[str, str]]] = {
             ): ALWAYS
         },
     ),
+    "somebody worked on it until its agent went": (
+        "FabricPeerUnexplained",
+        {series("fabricmon_maintenance", node="n5"): "1x10 stale"},
+    ),
     "others name the same peers": (
         "FabricObserverSuspect",
         {series("fabricmon_peer_votes", node="n5", peer="n4"): "1x200"},
@@ -143,6 +149,25 @@ def test_a_comparison_is_silent_where_it_cannot_tell(why: str, tmp_path: Path) -
     case = FIRES[name]
     quiet = replace(case, series={**case.series, **more}, told=[])
     assert check(quiet, tmp_path) == ""
+
+
+@pytest.mark.parametrize("seconds", [15, 60, 100, 120])
+def test_no_window_is_empty_where_scrapes_are_rare(seconds: int) -> None:
+    """Prometheus refuses the whole file for one."""
+    pace = structs.replace(FleetOptions().pace, scrape_seconds=seconds)
+    options = structs.replace(FleetOptions(), pace=pace)
+    rules = [rule for group in groups(options) for rule in group.rules]
+    assert rules
+    assert [rule for rule in rules if re.search(r"\[[-0]", rule.expr)] == []
+
+
+def test_an_address_that_moved_names_who_has_it_now(tmp_path: Path) -> None:
+    """Whoever had it within the hour is innocent."""
+    case = FIRES["FabricPeerSuspect"]
+    before = series("fabricmon_node_address_info", node="n4", address="10.0.0.5")
+    after = series("fabricmon_node_address_info", node="n5", address="10.0.0.5")
+    moved = {**case.series, before: "1x4 stale", after: "_x6 1x60"}
+    assert check(replace(case, series=moved), tmp_path) == ""
 
 
 def test_an_address_that_two_nodes_have_names_none(tmp_path: Path) -> None:

@@ -94,8 +94,8 @@ class TestCrash:
 
 
 HOLDER = """
-import os, sys
-os.lockf(os.open(sys.argv[1], os.O_RDWR), os.F_LOCK, 0)
+import fcntl, os, sys
+fcntl.flock(os.open(sys.argv[1], os.O_RDWR), fcntl.LOCK_EX)
 print("held", flush=True)
 sys.stdin.readline()
 """

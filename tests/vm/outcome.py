@@ -182,7 +182,7 @@ class Outcome:
             what = step.what if took is None else f"{step.what} after {took:.1f} s"
             cells = [what, ", ".join(step.devices)]
             found = list(self._found(step, self.steps[number + 1 :]))
-            if "state" in step.notes:
+            if step.notes.keys() >= {"state", "healthz"}:
                 found = [("{state}, /healthz {healthz}".format(**step.notes), "")]
             if not found and step.devices:
                 found = [("nothing", "")]
