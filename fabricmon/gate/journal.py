@@ -134,7 +134,7 @@ class Journal:
                 check_same_thread=False,
             )
             self._prepare()
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             raise self._failure(error) from error
 
     def close(self) -> None:
@@ -317,7 +317,7 @@ def read_entries(folder: str, last: int | None = None) -> Iterator[Entry]:
             )
             for row in rows:
                 yield Entry(**dict(zip(Entry.__struct_fields__, row, strict=False)))
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         message = f"the journal cannot be read: {error}"
         raise HostError(message, path=str(path)) from None
 

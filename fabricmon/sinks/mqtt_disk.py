@@ -73,6 +73,9 @@ class Disk:
         except sqlite3.Error:
             self._base.close()
             raise
+        except UnicodeDecodeError as error:  # of the names in a damaged file
+            self._base.close()
+            raise sqlite3.DatabaseError(str(error)) from None
         self._gone = 0  # numbers up to here are delivered, though they may be there
         self._drop_excess()
 

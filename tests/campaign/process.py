@@ -492,10 +492,10 @@ FAULTS = (
         "findings are made and served",
         Guard(
             "runtime/logging.py",
-            "            self._stream.write(data)\n            self._stream.flush()\n"
-            "        except (OSError, ValueError):",
-            "            self._stream.write(data)\n            self._stream.flush()\n"
-            "        except (BrokenPipeError, ValueError):",
+            "                self._write(data)\n"
+            "            except (OSError, ValueError):",
+            "                self._write(data)\n"
+            "            except (BrokenPipeError, ValueError):",
         ),
         full_log,
     ),

@@ -36,7 +36,7 @@ NODES = ("gpu-01", "gpu-02", "gpu-03", "gpu-04")
 RAILS = ("mlx5_0", "mlx5_1", "mlx5_4")
 """One rail a device; all ports of a rail are on one leaf."""
 
-FALLEN_SECONDS = 10
+FALLEN_SECONDS = 15
 """How long a fall is one event, when all ports are up again."""
 
 LINKS: Mapping[str, str] = {
@@ -68,6 +68,9 @@ QUICK = Pace(
     rules={
         "pace.scrape_seconds": 1,
         "pace.evaluation_seconds": 1,
+        "pace.slow_seconds": 1,
+        "pace.place_seconds": 1,
+        "pace.rare_seconds": 1,
         "pace.hold_seconds": 1,
         "agents.evaluation_seconds": 1,
         "agents.seen_seconds": 600,
@@ -77,10 +80,10 @@ QUICK = Pace(
         "comparisons.causes.together_seconds": 5,
     },
     scrape_seconds=1,
-    group_wait_seconds=3,
+    group_wait_seconds=5,
     group_interval_seconds=1,
 )
-"""Everything each second; a group waits for three evaluations."""
+"""Everything each second; a group waits for five evaluations."""
 
 
 def printed(options: Mapping[str, object], *words: str) -> str:

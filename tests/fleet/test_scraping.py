@@ -153,7 +153,7 @@ class TestSamples:
         text = scraped(down, tmp_path / "x", Scraping(7))
         ages = values(text, "fabricmon_snapshot_age_seconds").values()
         assert all(0 <= age < 30 for age in ages)
-        assert len(set(ages)) > 5
+        assert len(set(ages)) > 3
 
     def test_only_what_is_kept(self, down: Path, tmp_path: Path) -> None:
         """A pattern of whole names; ``up`` is always there."""

@@ -6,6 +6,7 @@ tests.fuzz``).
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 from tests.fuzz.mutation import HOSTILE, mutated
 from tests.fuzz.target import CRASHES, Target
 from tests.fuzz.targets import BY_NAME, TARGETS
+
+ROOT = Path(__file__).parent.parent.parent
 
 EXAMPLES = 200
 """Of each target."""
@@ -105,7 +108,8 @@ def test_a_fault_is_found(tmp_path: Path) -> None:
     )
     ended = subprocess.run(
         [sys.executable, "-c", code, tmp_path],
-        capture_output=True, text=True, check=False,
+        capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     kept = [x for x in (tmp_path / "found" / "x").iterdir() if x.suffix != ".txt"]

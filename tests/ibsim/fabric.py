@@ -32,7 +32,7 @@ fabric back, of which the simulator drops the answer, and then wait for that for
 """
 
 START_SECONDS = 30.0
-SWEEP_SECONDS = 30.0
+SWEEP_SECONDS = 90.0
 TOOL_SECONDS = 10.0
 
 _NUMBERS = itertools.count()

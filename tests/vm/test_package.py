@@ -151,7 +151,7 @@ class TestRemoval:
         notes = package.step("removed").notes
 
         assert notes["state"] == "inactive"
-        assert notes["state_files"] == ["state.msgpack"]
+        assert notes["state_files"] == [".lock", "state.msgpack"]
         assert "/etc/fabricmon/fabricmon.yaml" in notes["left"]
         assert not [path for path in notes["left"] if path.startswith("/usr/")]
 
