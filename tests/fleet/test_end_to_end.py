@@ -127,8 +127,10 @@ def test_a_leaf_that_falls_is_told_once(fleet: Fleet) -> None:
         fleet.up(node, device)
     fleet.hook.wait_for_alert("resolved", leaf)
     told_of_leaf = fleet.hook.deliveries(leaf="leaf-0")
-    told = [(e.labels["alertname"], e.status, e.labels.get("node")) for e in told_of_leaf]
-    assert {name for name, _, _ in told} == {"FabricCommonCause"}, told
+    heard = [
+        (e.labels["alertname"], e.status, e.labels.get("node")) for e in told_of_leaf
+    ]
+    assert {name for name, _, _ in heard} == {"FabricCommonCause"}, heard
 
 
 def inhibited(fleet: Fleet, cause: Json, **labels: str) -> list[Json]:
