@@ -571,9 +571,10 @@ FAULTS = (
         "its series go, the state of the port stays",
         Guard(
             "host/live_descriptors.py",
-            "                burst.places[index] = None\n"
-            "                moved = moved or before is not None\n",
-            "                pass\n",
+            "        if moved:\n"
+            "            for index, descriptor in enumerate(burst.descriptors):",
+            "        if False:\n"
+            "            for index, descriptor in enumerate(burst.descriptors):",
         ),
         vanishing_folder,
     ),
