@@ -14,6 +14,7 @@ from fabricmon.config import Config, Mode
 from fabricmon.config_rules import check_rules
 from fabricmon.config_rules_mqtt import FILES
 from fabricmon.errors import ConfigError
+from fabricmon.text_file import read_text
 from fabricmon.value import Value
 from fabricmon.yaml_text import Document, Tree, around, parse
 
@@ -28,6 +29,8 @@ _SERVICE = re.compile(r"FABRICMON_(?:SERVICE_(?:HOST|PORT)|PORT)(?:_|$)")
 
 MAX_BYTES = 1 << 20
 """Size of one file."""
+
+_REMEDY = "name a file that can be read with --config"
 
 _SUFFIXES = {".yaml", ".yml"}  # of files in conf.d; editors leave others there
 
@@ -66,7 +69,7 @@ def load(file: Path | None, environment: Mapping[str, str]) -> Loaded:
     origins: dict[str, Origin] = {}
     files = _files(file)
     for path in files:
-        document = parse(_text(path), str(path))
+        document = parse(read_text(path, MAX_BYTES, _REMEDY), str(path))
         _merge(merged, document.tree)
         _note(origins, document, str(path))
     for name, document in _from_environment(environment):
@@ -142,23 +145,6 @@ def _files(file: Path | None) -> list[Path]:
         message = error.strerror or str(error)
         raise ConfigError(message, file=place, remedy=remedy) from None
     return files
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        remedy = "name a file that can be read with --config"
-        message = error.strerror or str(error)
-        raise ConfigError(message, file=str(path), remedy=remedy) from None
-    if len(data) > MAX_BYTES:
-        raise ConfigError(f"larger than {MAX_BYTES} bytes", file=str(path))
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise ConfigError("not UTF-8 text", file=str(path), line=line) from None
 
 
 def _from_environment(environment: Mapping[str, str]) -> list[tuple[str, Document]]:

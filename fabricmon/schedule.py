@@ -62,7 +62,6 @@ class Entry:
     in_flight_since: float | None = None
     last_success: float | None = None
     duration: float = 0
-    failed: bool = False
     failures: int = 0
     settled: bool = False
     found: bool = False
@@ -86,6 +85,11 @@ class Entry:
     def runs_since(self, begun_before: float) -> bool:
         """Tell whether a poll is in flight that began by then."""
         return self.in_flight_since is not None and self.in_flight_since <= begun_before
+
+    @property
+    def failed(self) -> bool:
+        """Whether the last poll failed."""
+        return self.failures > 0
 
     def report(self) -> Health:
         """Say how this source fares; the same record until something changes."""
@@ -195,7 +199,6 @@ class Schedule:
         entry.settled = True
         entry.health = None
         entry.duration = outcome.ended - outcome.started
-        entry.failed = failed
         entry.failures = entry.failures + 1 if failed else 0
         entry.found = entry.found or any(map(_tells, outcome.records))
         if not failed:

@@ -50,20 +50,13 @@ class _Difference:
     confirmed: bool = False
 
 
-class _Steady(Value, frozen=True):
-    """What the files say of a port, and since when they have said so."""
-
-    said: tuple[str | float | None, ...]
-    since: float
-
-
 class ToolDifferences:
     """Compares each report of a tool with the states around it."""
 
     def __init__(self) -> None:
         """Start without any report."""
         self._seen: dict[str, float] = {}
-        self._steady: dict[PortId, _Steady] = {}
+        self._steady: dict[PortId, LinkStatus] = {}
         self._differences: dict[_Place, _Difference] = {}
 
     def judge(self, view: View) -> Iterator[Finding]:
@@ -72,6 +65,7 @@ class ToolDifferences:
             self._watch(status)
         for report in view.reports:
             if self._seen.get(report.tool) != report.at:
+                self._forget(view)
                 self._seen[report.tool] = report.at
                 self._compare(report, view)
         tools = {report.tool for report in view.reports}
@@ -85,7 +79,6 @@ class ToolDifferences:
         known = {port.info.id for port in view.ports}
         for place in [each for each in self._differences if each.port not in known]:
             del self._differences[place]
-            self._steady.pop(place.port, None)
         told = {
             place: difference
             for place, difference in self._differences.items()
@@ -94,14 +87,16 @@ class ToolDifferences:
         if told:
             yield _finding(told, view)
 
+    def _forget(self, view: View) -> None:
+        """Let go of ports that are gone."""
+        for port in self._steady.keys() - {each.info.id for each in view.ports}:
+            del self._steady[port]
+
     def _watch(self, status: LinkStatus) -> None:
-        """Note since when the files say what they say of a port."""
-        said = tuple(_value(status, field) for field in (_STATE, *_DETAILS))
+        """Keep the first sample that said what the files say of a port now."""
         before = self._steady.get(status.port)
-        if before is not None and not status.complete:
-            said = (said[0], *before.said[1:])
-        if before is None or before.said != said:
-            self._steady[status.port] = _Steady(said, status.at)
+        if before is None or _said(before) != _said(status):
+            self._steady[status.port] = status
 
     def _compare(self, report: ToolReport, view: View) -> None:
         """Note what differs; what differed before keeps its onset."""
@@ -132,7 +127,7 @@ class ToolDifferences:
 
     def _is_steady(self, port: PortId, began: float) -> bool:
         steady = self._steady.get(port)
-        return steady is not None and steady.since <= began
+        return steady is not None and steady.at <= began
 
     def _confirm(self, status: LinkStatus) -> None:
         """Take in a sample: it bears the difference out, or ends it."""
@@ -145,6 +140,10 @@ class ToolDifferences:
                 del self._differences[place]
             elif field == _STATE or status.complete:
                 difference.confirmed = True
+
+
+def _said(status: LinkStatus) -> tuple[object, ...]:
+    return status.state, status.phys_state, status.lid, status.sm_lid, status.rate
 
 
 def _value(status: LinkStatus | None, field: str) -> str | float | None:

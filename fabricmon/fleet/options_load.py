@@ -12,10 +12,13 @@ import msgspec
 
 from fabricmon.errors import ConfigError
 from fabricmon.fleet.options import FleetOptions
+from fabricmon.text_file import read_text
 from fabricmon.yaml_text import Tree, parse
 
 MAX_BYTES = 1 << 20
 """Size of a file."""
+
+_REMEDY = "name a file that can be read with --config"
 
 _PLACE = re.compile(r" - at `\$\.?(?P<path>[^`]{0,200})`$")
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]{0,200})`")
@@ -29,7 +32,7 @@ def load_options(file: Path | None, settings: Iterable[str] = ()) -> FleetOption
     tree: Tree = {}
     origins: dict[str, tuple[str, int | None]] = {}
     if file is not None:
-        document = parse(_text(file), str(file))
+        document = parse(read_text(file, MAX_BYTES, _REMEDY), str(file))
         tree = document.tree
         origins = {key: (str(file), line) for key, line in document.lines.items()}
     for setting in settings:
@@ -40,22 +43,6 @@ def load_options(file: Path | None, settings: Iterable[str] = ()) -> FleetOption
         return msgspec.convert(tree, FleetOptions)
     except msgspec.ValidationError as error:
         raise _explained(str(error), tree, origins) from None
-
-
-def _text(file: Path) -> str:
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise ConfigError(f"larger than {MAX_BYTES} bytes", file=str(file))
-        return data.decode("utf-8")
-    except OSError as error:
-        message = error.strerror or str(error)
-        remedy = "name a file that can be read with --config"
-        raise ConfigError(message, file=str(file), remedy=remedy) from None
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise ConfigError("not UTF-8 text", file=str(file), line=line) from None
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -16,6 +16,7 @@ from fabricmon.errors import ConfigError
 from fabricmon.gate.settings import GateConfig
 from fabricmon.gate.settings_rules import check_settings, is_loopback
 from fabricmon.sinks.mqtt_settings import read_access
+from fabricmon.text_file import read_text
 from fabricmon.yaml_text import Document, around, parse
 
 DEFAULT_FILE = Path("/etc/fabricmon/gate.yaml")
@@ -23,6 +24,8 @@ DEFAULT_FILE = Path("/etc/fabricmon/gate.yaml")
 
 MAX_BYTES = 1 << 20
 """Size of the file."""
+
+_REMEDY = "name a file that can be read with --config"
 
 SHORTEST_TOKEN = 16
 """Characters of a token: fewer can be guessed over the network."""
@@ -46,7 +49,7 @@ class LoadedGate:
 def load_gate(file: Path | None) -> LoadedGate:
     """Read and check a file; raises `ConfigError` that names it, line and key."""
     path = DEFAULT_FILE if file is None else file
-    document = parse(_text(path), str(path))
+    document = parse(read_text(path, MAX_BYTES, _REMEDY), str(path))
     try:
         config = msgspec.convert(document.tree, GateConfig)
         check_settings(config)
@@ -89,22 +92,6 @@ def read_token(config: GateConfig) -> bytes | None:
             " openssl rand -hex 32",
         )
     return token
-
-
-def _text(file: Path) -> str:
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise ConfigError(f"larger than {MAX_BYTES} bytes", file=str(file))
-        return data.decode("utf-8")
-    except OSError as error:
-        message = error.strerror or str(error)
-        remedy = "name a file that can be read with --config"
-        raise ConfigError(message, file=str(file), remedy=remedy) from None
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise ConfigError("not UTF-8 text", file=str(file), line=line) from None
 
 
 def _doubts(config: GateConfig) -> list[str]:

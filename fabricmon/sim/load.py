@@ -14,6 +14,7 @@ from fabricmon.errors import ConfigError
 from fabricmon.sim import faults
 from fabricmon.sim.profiles import PROFILES
 from fabricmon.sim.scenario import Injection, JobPlan, Part, Scenario
+from fabricmon.text_file import read_text
 from fabricmon.yaml_text import Document, around, parse
 
 MAX_BYTES = 1 << 20
@@ -56,20 +57,7 @@ def load(name: str) -> Scenario:
 
 def load_file(path: Path) -> Scenario:
     """Return the scenario in a file; raises `ConfigError`."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        message = error.strerror or str(error)
-        raise ConfigError(
-            message, file=str(path), remedy="name a file that can be read"
-        ) from None
-    if len(data) > MAX_BYTES:
-        raise ConfigError(f"larger than {MAX_BYTES} bytes", file=str(path))
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise ConfigError("not UTF-8 text", file=str(path)) from None
+    text = read_text(path, MAX_BYTES, "name a file that can be read")
     return read(text, str(path))
 
 

@@ -49,11 +49,6 @@ class Places:
         self._lock = threading.Lock()
         self._clients: dict[int, _Client] = {}
 
-    @property
-    def waiting(self) -> int:
-        """Clients that are waited for; those whose answer is being made do not count."""
-        return len(self._clients)
-
     def take(self, is_stopping: Callable[[], bool]) -> bool:
         """Take a place, at need that of a client; False if none is to be had soon.
 

@@ -1,3 +1,4 @@
+import errno
 import os
 import subprocess
 from collections.abc import Callable
@@ -48,6 +49,36 @@ class TestRealPath:
         with pytest.raises(FileNotFoundError):
             real_path(f"{tmp_path}/gone")
         assert open_descriptors() == before
+
+    @pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE])
+    def test_without_a_free_descriptor(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+    ) -> None:
+        """What is there does not count as absent."""
+        (tmp_path / "link").symlink_to(tmp_path)
+
+        def none_free(*_: object) -> int:
+            raise OSError(code, os.strerror(code))
+
+        monkeypatch.setattr(os, "open", none_free)
+        assert real_path(f"{tmp_path}/link") == str(tmp_path.resolve())
+
+    def test_goes_meanwhile(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The kernel's note that it is deleted is no part of a path."""
+        place = tmp_path / "there"
+        place.mkdir()
+        kernel = os.open
+
+        def goes(path: str, flags: int) -> int:
+            descriptor = kernel(path, flags)
+            place.rmdir()
+            return descriptor
+
+        monkeypatch.setattr(os, "open", goes)
+        with pytest.raises(FileNotFoundError):
+            real_path(str(place))
 
 
 class TestReadOnce:

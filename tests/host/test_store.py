@@ -120,6 +120,25 @@ class TestOthers:
         store.close()
         assert store.load() == NEXT
 
+    def test_a_lock_of_another_user(
+        self, store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What one run as root left in our folder does not keep us from saving."""
+        folder.mkdir(parents=True)
+        left = folder / LOCK
+        left.touch()
+        theirs, kernel = left.stat().st_ino, os.open
+
+        def refuses(path: Any, *rest: Any, **more: Any) -> int:
+            if path == left and left.exists() and left.stat().st_ino == theirs:
+                raise PermissionError(errno.EACCES, "Permission denied")
+            return kernel(path, *rest, **more)
+
+        with left.open("rb"):  # so that its number is not used again
+            monkeypatch.setattr(os, "open", refuses)
+            assert store.save(STATE) is None
+        assert store.load() == STATE
+
 
 class TestRefused:
     @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])

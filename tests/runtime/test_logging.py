@@ -6,6 +6,7 @@ import pty
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from fabricmon.parse.words import PortState
 from fabricmon.runtime.logging import (
     MOST_CHARACTERS,
     Changes,
+    _Unbreakable,
     make_logger,
     printable,
 )
@@ -269,3 +271,37 @@ class TestReader:
         assert dropped["event"] == "lines_dropped"
         assert dropped["count"] == 100 - len(taken)
         assert last["event"] == "agent_ready"
+
+    def test_long_line_into_a_small_room(self) -> None:
+        """It is torn, not waited for; the next line stands alone."""
+        reading, writing = os.pipe()
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+        with os.fdopen(reading, "rb", 0) as reader, os.fdopen(writing, "wb") as stream:
+            log = make_logger(Log(format="json"), stream)
+            log.info("port_changed", err="\u202e" * 2000)
+            assert len(reader.read(4096)) == 4096
+            log.info("agent_ready")
+            torn, *whole = reader.read(4096).split(b"\n")
+        assert torn == b""
+        assert [json.loads(line)["event"] for line in whole if line] == [
+            "lines_dropped",
+            "agent_ready",
+        ]
+
+    def test_threads_take_turns(self) -> None:
+        """One pipe is asked by one thread at a time: none raises, every line is whole."""
+        reading, writing = os.pipe()
+        with os.fdopen(reading, "rb") as reader, ThreadPoolExecutor(5) as pool:
+            taken = pool.submit(reader.read)
+            with os.fdopen(writing, "wb") as stream:
+                shared = _Unbreakable(stream)
+
+                def many() -> None:
+                    for _ in range(20_000):
+                        shared.write(b'{"event":"x"}\n')
+
+                for each in [pool.submit(many) for _ in range(4)]:
+                    each.result()
+            assert all(
+                json.loads(line)["event"] for line in taken.result().splitlines()
+            )

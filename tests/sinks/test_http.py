@@ -353,10 +353,10 @@ class TestHostileClients:
         listener = start(limits=limits)
         with connect(listener) as one:
             one.sendall(b"G")
-            wait_until(lambda: listener._places.waiting == 1, WAIT, "one is read")
+            wait_until(lambda: len(listener._places._clients) == 1, WAIT, "one is read")
             with connect(listener):
                 wait_until(
-                    lambda: listener._places.waiting == 2, WAIT, "so is the next"
+                    lambda: len(listener._places._clients) == 2, WAIT, "so is the next"
                 )
                 assert status(get(listener)) == HTTPStatus.OK
                 assert read(one) == b""
@@ -569,7 +569,7 @@ class TestTls:
         """A client that says nothing keeps nobody else away."""
         listener = self.secured(start, keys, None, connections=1)
         with connect(listener) as silent:
-            wait_until(lambda: listener._places.waiting == 1, WAIT, "it is read")
+            wait_until(lambda: len(listener._places._clients) == 1, WAIT, "it is read")
             answer = self.ask(listener, client(keys, identified=False))
             assert status(answer) == HTTPStatus.OK
             assert read(silent) == b""

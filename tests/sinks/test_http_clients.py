@@ -90,7 +90,9 @@ def test_slow_clients_lock_nobody_out(start: Start, request_: bytes) -> None:
     with ExitStack() as slow:
         for _ in range(3):
             slow.enter_context(ask(listener, request_))
-        wait_until(lambda: listener._places.waiting == 3, WAIT, "all places are taken")
+        wait_until(
+            lambda: len(listener._places._clients) == 3, WAIT, "all places are taken"
+        )
         for _ in range(5):
             slow.enter_context(ask(listener, request_))
             begun = time.monotonic()
@@ -102,7 +104,9 @@ def test_nobody_is_cut_off_before_its_time(start: Start) -> None:
     """A client that takes a moment gets its answer, also while others wait."""
     listener = start(connections=1, patience=WAIT)
     with ask(listener, b"GET /hello") as first, ThreadPoolExecutor(1) as pool:
-        wait_until(lambda: listener._places.waiting == 1, WAIT, "it has the place")
+        wait_until(
+            lambda: len(listener._places._clients) == 1, WAIT, "it has the place"
+        )
         second = pool.submit(scrape, listener)
         first.sendall(b" HTTP/1.1\r\n\r\n")
         assert first.recv(1000).startswith(b"HTTP/1.1 200")
