@@ -115,7 +115,7 @@ def _trainings(site: Site) -> str:
     single = f"max by ({node}, {TRAINING}) ({jobs})"
     return laid_out(f"""
         max by ({port}, {TRAINING}) ({named})
-        * on ({port}) group_left ({_PLACE}, rack) {RAILS}
+        * on ({port}) group_left ({_PLACE}, rack) topk by ({port}) (1, {RAILS})
         or
         (
           {RAILS}

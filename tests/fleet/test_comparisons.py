@@ -151,6 +151,15 @@ def test_a_comparison_is_silent_where_it_cannot_tell(why: str, tmp_path: Path) -
     assert check(quiet, tmp_path) == ""
 
 
+def test_a_place_that_changed_while_prometheus_was_away(tmp_path: Path) -> None:
+    """A port with two places for some minutes does not end what is told of others."""
+    case, of_rail = FIRES["FabricCommonCause"], FIRES["FabricCommonCause of a rail"]
+    place = {"role": "compute", "link_layer": "InfiniBand", "rail": "1"}
+    old = series("port:fabricmon_rail:info", **PORT, leaf="before", **place)
+    doubled = replace(case, series={**case.series, old: ALWAYS}, told=of_rail.told)
+    assert check(doubled, tmp_path) == ""
+
+
 @pytest.mark.parametrize("seconds", [15, 60, 100, 120])
 def test_no_window_is_empty_where_scrapes_are_rare(seconds: int) -> None:
     """Prometheus refuses the whole file for one."""
