@@ -12,6 +12,7 @@ from tests.support.agent import AgentProcess
 from tests.support.servers import LOOPBACK, free_port
 
 LOADING = "config_load.py"
+READING = "text_file.py"
 TEXT = "yaml_text.py"
 WINDOW = {"until": "2099-01-01T00:00:00Z", "ports": ["mlx5_0/1"]}
 TOPOLOGY = "nodes:\n  node01:\n    rack: r1\n    ports: {mlx5_0/1: {leaf: leaf-1}}\n"
@@ -381,7 +382,7 @@ FAULTS = (
         "the configuration is in Latin-1",
         KEPT,
         Guard(
-            LOADING,
+            READING,
             "    except UnicodeDecodeError as error:\n        line =",
             "    except KeyError as error:\n        line =",
         ),
@@ -391,7 +392,7 @@ FAULTS = (
         "config-huge",
         "the configuration is 3 MiB long",
         KEPT,
-        Guard(LOADING, "    if len(data) > MAX_BYTES:\n", "    if not data:\n"),
+        Guard(READING, "    if len(data) > most_bytes:\n", "    if not data:\n"),
         huge,
     ),
     _reload_row(
@@ -418,9 +419,9 @@ FAULTS = (
         "a folder lies in the place of the configuration",
         KEPT,
         Guard(
-            LOADING,
-            "            data = stream.read(MAX_BYTES + 1)\n    except OSError as error:",
-            "            data = stream.read(MAX_BYTES + 1)\n    except KeyError as error:",
+            READING,
+            "            data = stream.read(most_bytes + 1)\n    except OSError as error:",
+            "            data = stream.read(most_bytes + 1)\n    except KeyError as error:",
         ),
         folder,
     ),
