@@ -15,8 +15,9 @@ from fnmatch import fnmatch
 from importlib.resources import files
 from pathlib import Path
 
-from detect_report import Report, text, write
+from detect_report import text, write
 from detect_runs import FleetBench, Task, run_all, run_all_with_fleet
+from detect_scores import Report
 
 from fabricmon.errors import AbsentError
 from fabricmon.fleet.programs import find_programs
@@ -94,9 +95,17 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, metavar="N", help="seeds of each scenario")
     parser.add_argument("--first-seed", type=int, default=FIRST_TEST_SEED)
     parser.add_argument(
-        "--quick", action="store_true", help="one seed, as written only"
+        "--quick",
+        action="store_true",
+        help="one seed, as written only; else half and double magnitudes as well, "
+        "which the agents judge alone",
     )
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=len(os.sched_getaffinity(0)),
+        help="runs at a time; 0: run nothing, take what is kept",
+    )
     parser.add_argument("--cache", type=Path, default=ROOT / "build/bench-detect")
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="document to write to; none: print"

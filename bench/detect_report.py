@@ -7,11 +7,12 @@ import platform
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from detect_amiss import missed, sensitivity, unheard
 from detect_runs import Done
+from detect_scores import MAGNITUDES, Report
 from markers import replace_between
 
 from fabricmon.fleet.trial import JUDGE, STRICT
@@ -19,7 +20,7 @@ from fabricmon.kinds import BY_SLUG
 from fabricmon.sim.baselines import NAMES
 from fabricmon.sim.faults import FAULTS
 from fabricmon.sim.faults.row import Known
-from fabricmon.sim.score import Outcome, RunScore
+from fabricmon.sim.score import Outcome
 from fabricmon.sim.score_summary import Summary, summarize
 from fabricmon.sim.score_tables import (
     blame_table,
@@ -33,46 +34,8 @@ from fabricmon.sim.score_tables import (
 from fabricmon.trial import OWN
 
 NAME = "bench-detect"
-OUTSIDE = "outside"
 _PLOT_SIZE = (9.0, 3.2)  # inches: as wide as a page of the documentation
 _BARS_OF = (OWN, "nvsentinel", "gpud")  # more bars a class cannot be told apart
-_MAGNITUDES = (0.5, 1.0, 2.0)
-FLEET_CLASSES = (
-    "F02", "F14", "F33", "F35", "F38", "F40", "F41", "F42", "F50", "F54",
-)  # fmt: skip
-"""Faults that no node can place alone, or that the fleet tells better."""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """All runs, and the command that made them.
-
-    ``allowance`` is how much later than a node's agent the fleet's rules may answer,
-    seconds; None where they were not evaluated.
-    """
-
-    done: tuple[Done, ...]
-    command: str
-    allowance: float | None = None
-
-    def scores(
-        self, judge: str, magnitude: float = 1.0, *, outside: bool | None = None
-    ) -> tuple[RunScore, ...]:
-        """Return the scores of a judge; ``outside`` picks by that tag."""
-        found = (
-            score
-            for each in self.done
-            if each.task.magnitude == magnitude
-            and (score := each.score(judge)) is not None
-            and (outside is None or (OUTSIDE in score.tags) is outside)
-        )
-        return tuple(sorted(found, key=lambda score: (score.scenario, score.seed)))
-
-    def summary(
-        self, judge: str, magnitude: float = 1.0, *, outside: bool | None = None
-    ) -> Summary:
-        """Add up the scores of a judge."""
-        return summarize(self.scores(judge, magnitude, outside=outside))
 
 
 def write(report: Report, document: Path, plots: Path) -> None:
@@ -101,9 +64,10 @@ def text(report: Report, plots: Path) -> str:
         "### Negatives that were not silent",
         _negatives(report, judges[OWN]),
         "### Missed and late, by scenario",
-        _missed(report),
+        missed(report),
+        *unheard(report),
         "### Half and double magnitudes",
-        _sensitivity(report),
+        sensitivity(report),
         "### Scenarios by somebody who has not read the detectors",
         _outside(report),
         _problems(report),
@@ -147,14 +111,13 @@ def _fleet(report: Report, judges: dict[str, Summary]) -> Sequence[str]:
 
 
 def fleet_table(judges: dict[str, Summary]) -> str:
-    """Return one row for each class of the fleet, and one for all negatives."""
+    """Return one row for each class, and one for all negatives."""
     rows = []
-    for fault in FLEET_CLASSES:
+    for fault in sorted({name for each in judges.values() for name in each.by_class}):
         found = [each.by_class.get(fault) for each in judges.values()]
-        if any(found):
-            medians = [seconds(each.median if each else None) for each in found]
-            shares = [percent(each.found if each else None) for each in found]
-            rows.append((fault, *shares, *medians))
+        medians = [seconds(each.median if each else None) for each in found]
+        shares = [percent(each.found if each else None) for each in found]
+        rows.append((fault, *shares, *medians))
     passed = [percent(each.negatives) for each in judges.values()]
     rows.append(("negatives", *passed, *("-" for _ in judges)))
     head = ("class", *judges, *(f"median s, {name}" for name in judges))
@@ -265,31 +228,6 @@ def _negatives(report: Report, own: Summary) -> str:
     )
 
 
-def _missed(report: Report) -> str:
-    rows = sorted(
-        {
-            (run.scenario, answer.fault, answer.outcome.value, answer.said)
-            for run in report.scores(OWN)
-            for answer in run.answers
-            if answer.outcome in {Outcome.MISSED, Outcome.LATE}
-        }
-    )
-    head = ("scenario", "class", "outcome", "said of the place")
-    return table(head, rows) if rows else "None."
-
-
-def _sensitivity(report: Report) -> str:
-    if not any(report.scores(OWN, each) for each in _MAGNITUDES if each != 1):
-        return "Not run."
-    summaries = {each: report.summary(OWN, each) for each in _MAGNITUDES}
-    faults = sorted({name for each in summaries.values() for name in each.by_class})
-    rows = []
-    for fault in faults:
-        cells = [summaries[each].by_class.get(fault) for each in _MAGNITUDES]
-        rows.append((fault, *(percent(cell and cell.found) for cell in cells)))
-    return table(("class", "half", "as written", "double"), rows) if rows else "None."
-
-
 def _outside(report: Report) -> str:
     own = {
         "written beside the detectors": report.summary(OWN, outside=False),
@@ -328,11 +266,10 @@ def _plots(report: Report, judges: dict[str, Summary], folder: Path) -> Sequence
     folder.mkdir(parents=True, exist_ok=True)
     recall = {name: _recalls(judges[name]) for name in _BARS_OF}
     _bars(folder / "detect-recall.svg", recall, "recall by class")
-    words = dict(zip(_MAGNITUDES, ("half", "as written", "double"), strict=True))
     scales = {
-        word: _recalls(report.summary(OWN, each))
-        for each, word in words.items()
-        if report.scores(OWN, each)
+        MAGNITUDES[each]: _recalls(summarize(scores))
+        for each, scores in report.at_magnitudes.items()
+        if scores
     }
     images = [f"![Recall by class]({folder.name}/detect-recall.svg)"]
     if len(scales) > 1:

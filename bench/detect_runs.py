@@ -106,7 +106,10 @@ def package_hash(*, rules: bool = False) -> str:
 def run_all(
     tasks: Iterable[Task], cache: Path, jobs: int, tell: Callable[[str], None]
 ) -> Iterator[Done]:
-    """Run what is not kept yet, several at a time; yield all, as they come."""
+    """Run what is not kept yet, ``jobs`` at a time; yield all, as they come.
+
+    With 0 jobs nothing is run: what is kept is all that there is.
+    """
     cache.mkdir(parents=True, exist_ok=True)
     of_package = package_hash()
     paths = {task: _kept_at(cache, task, of_package) for task in tasks}
@@ -201,6 +204,8 @@ def _run_in_processes(
     tell: Callable[[str], None],
     bench: FleetBench | None = None,
 ) -> Iterator[Done]:
+    if not jobs:
+        return
     context = get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         futures = [

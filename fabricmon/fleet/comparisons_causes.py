@@ -34,6 +34,7 @@ LEAF = "leaf:fabricmon_fell:ports"
 RAIL = "rail:fabricmon_fell:ports"
 RACK = "rack:fabricmon_fell:ports"
 INITIALISING = "port:fabricmon_initialising:bool"
+INTERRUPTED = "port:fabricmon_interrupted:bool"
 TIMED_OUT = "port:fabricmon_ack_timeouts:increase1m"
 
 
@@ -65,12 +66,16 @@ def recordings(site: Site) -> Iterator[Recording]:
         "Ports of a rack that went down together, without those of a leaf that did.",
         level=5,
     )
-    yield Recording(
-        INITIALISING,
-        f"""{of(signs.INITIALISING, 'link_layer="InfiniBand"')} * 0 + 1""",
-        "1 for ports whose link is trained and that are not configured.",
-        level=3,
-    )
+    for record, sign, meaning in (
+        (INITIALISING, signs.INITIALISING, "is trained and that are not configured"),
+        (INTERRUPTED, signs.INTERRUPTED, "stayed up and that were not ACTIVE lately"),
+    ):
+        yield Recording(
+            record,
+            f"""{of(sign, 'link_layer="InfiniBand"')} * 0 + 1""",
+            f"1 for ports whose link {meaning}.",
+            level=3,
+        )
 
 
 def stall_recordings(site: Site) -> Iterator[Recording]:
@@ -214,9 +219,10 @@ def _leaf_control(site: Site) -> Alert:
 
 
 def _changeover(site: Site) -> Alert:
+    """Return the alert of a changeover, also of one that no scrape has seen."""
     limits = site.options.comparisons.causes
     cluster, leaf = site.cluster, site.of("leaf")
-    hit = f"({INITIALISING} unless on ({leaf}) {LEAF})"
+    hit = f"(({INITIALISING} or {INTERRUPTED}) unless on ({leaf}) {LEAF})"
     return Alert(
         name="FabricControlChange",
         kind="fabric_control",
@@ -235,8 +241,8 @@ def _changeover(site: Site) -> Alert:
             )
         """),
         notice=Notice.INFO,
-        summary="{{ $value }} ports on several rails stand in INIT at once: the subnet "
-        "manager changes over",
+        summary="{{ $value }} ports on several rails stand or stood in INIT at once: "
+        "the subnet manager changes over",
         description="Their links are trained. A changeover takes 5 to 60 s; jobs wait "
         "for so long.",
         is_not="a fault of ports or nodes, nor an outage: no link went down",

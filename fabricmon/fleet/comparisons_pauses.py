@@ -12,13 +12,14 @@ from collections.abc import Iterator
 
 from fabricmon.fleet import recordings_signs as signs
 from fabricmon.fleet.agent_alerts import OFF
-from fabricmon.fleet.comparing import Site, laid_out, told
+from fabricmon.fleet.comparing import PORTS, Site, laid_out, told
 from fabricmon.fleet.rule import Alert, Notice, Recording
 
 HELD = "port:fabricmon_pause_received:held"
 SENDING = "port:fabricmon_pause_sent:sending"
 ONSET = "port:fabricmon_pause_onset:timestamp_seconds"
 FIRST = "rail:fabricmon_pause_onset:first"
+UNMARKED = "port:fabricmon_pause_unmarked:bool"
 
 
 def recordings(site: Site) -> Iterator[Recording]:
@@ -27,6 +28,7 @@ def recordings(site: Site) -> Iterator[Recording]:
         (HELD, signs.HELD, "Ports that the network holds up, by share of time, or 1."),
         (SENDING, signs.SENDING, "Ports that hold the network up, by share, or 1."),
         (ONSET, signs.ONSET, "Since when ports hold the network up."),
+        (UNMARKED, signs.UNMARKED, "1 for ports that are paused and never marked."),
     ):
         yield Recording(record, signs.of(sign), meaning, level=3)
     yield Recording(
@@ -45,6 +47,7 @@ def alerts(site: Site) -> Iterator[Alert]:
     yield _tree(site)
     yield _first(site)
     yield _follower(site)
+    yield _unmarked(site)
 
 
 def _tree(site: Site) -> Alert:
@@ -140,5 +143,33 @@ def _follower(site: Site) -> Alert:
         is_not="the origin: look for FabricPauseFirst on rail {{ $labels.rail }}",
         keep_seconds=site.options.pace.keep_seconds,
         labels=told("info", "victim"),
+        dashboard="fabricmon-roce",
+    )
+
+
+def _unmarked(site: Site) -> Alert:
+    """Return the alert of a leaf that marks nothing; of a rail where none is known."""
+    limits, leaf = site.options.comparisons.pauses, site.of("leaf", "rail")
+    ports = f"count by ({leaf}) ({UNMARKED})"
+    return Alert(
+        name="FabricLeafUnmarked",
+        kind="config_mismatch",
+        expr=laid_out(f"""
+            ({ports} >= {limits.unmarked_ports})
+            and on ({leaf}) (
+              {ports} >= on ({leaf}) {limits.unmarked_ratio:g} * sum by ({leaf}) ({PORTS})
+            )
+        """),
+        notice=Notice.INFO,
+        summary="{{ with $labels.leaf }}leaf {{ . }}{{ else }}rail {{ $labels.rail }}"
+        "{{ end }}: {{ $value }} ports are paused and never notified of congestion: "
+        "ECN of the switch",
+        description="The other rails of these nodes are notified before they are "
+        "paused. Where a switch does not mark, pause takes the place of it and spreads: "
+        "compare its ECN thresholds with those of its like.",
+        is_not="a setting of these nodes: their other rails have the same",
+        for_seconds=site.options.pace.hold_seconds,
+        keep_seconds=site.options.pace.keep_seconds,
+        labels=told("info"),
         dashboard="fabricmon-roce",
     )

@@ -37,6 +37,7 @@ ODD = "port:fabricmon_rail_odd:bool"
 SLOW = "node:fabricmon_rail_slow:bool"
 SLOW_NODES = "rail:fabricmon_rail_slow:nodes"
 EXPLAINED = "rail:fabricmon_rail_slow:explained"
+JITTER_NODES = "rail:fabricmon_rail_jitter:nodes"
 
 MAD_TO_DEVIATION = 1.4826
 """A normal distribution's standard deviation is so many median absolute deviations."""
@@ -83,6 +84,20 @@ def recordings(site: Site) -> Iterator[Recording]:
         _explained(site),
         "1 for rails of a job with a port that shows why it is slow.",
         level=3,
+    )
+    moments = site.names.training(
+        "fabricmon_rail_finding_open", 'kind="rail_slow",severity="info"'
+    )
+    yield Recording(
+        JITTER_NODES,
+        laid_out(f"""
+            count by ({rail}) (
+              group by ({site.node}, {TRAINING}, rail) (
+                {moments}
+              )
+            )
+        """),
+        "Nodes whose agents see a rail of a job that is slow for moments.",
     )
 
 
@@ -227,6 +242,7 @@ def alerts(site: Site) -> Iterator[Alert]:
     rail = _rail(site)
     yield rail
     yield _lasting(site, rail)
+    yield _jitter(site)
 
 
 def _leaf(site: Site) -> Alert:
@@ -280,14 +296,20 @@ def _leaf(site: Site) -> Alert:
     )
 
 
+def _agreed(site: Site, nodes: str) -> str:
+    """Return rails of jobs of which enough nodes say the same."""
+    limits, rail = site.options.comparisons.rails, f"{site.trained}, rail"
+    return laid_out(f"""
+        ({nodes} >= {limits.least_nodes})
+        and on ({rail}) ({nodes} >= on ({rail}) {limits.nodes_ratio:g} * {RAIL_NODES})
+    """)
+
+
 def _rail(site: Site) -> Alert:
     """Return the alert of a rail and a job; nodes see it all alike."""
     limits = site.options.comparisons.rails
     rail = f"{site.trained}, rail"
-    agreed = laid_out(f"""
-        ({SLOW_NODES} >= {limits.least_nodes})
-        and on ({rail}) ({SLOW_NODES} >= on ({rail}) {limits.nodes_ratio:g} * {RAIL_NODES})
-    """)
+    agreed = _agreed(site, SLOW_NODES)
     most = f"clamp_min({limits.split_ratio:g} * count by ({site.trained}) ({RAIL_NODES}), 1)"
     return Alert(
         name="FabricRailSlow",
@@ -331,4 +353,31 @@ def _lasting(site: Site, rail: Alert) -> Alert:
         summary="rail {{ $labels.rail }} has paced job {{ $labels.training }} for "
         f"{duration(lasts)} or longer, on {{{{ $value }}}} nodes, place not known",
         for_seconds=lasts,
+    )
+
+
+def _jitter(site: Site) -> Alert:
+    """Return the alert of a rail that is slow in some windows only."""
+    rail = f"{site.trained}, rail"
+    return Alert(
+        name="FabricRailJitter",
+        kind="rail_slow",
+        expr=laid_out(f"""
+            (
+              {_agreed(site, JITTER_NODES)}
+            )
+            unless on ({rail}) {SLOW_NODES}
+            unless on ({rail}) {EXPLAINED}
+        """),
+        notice=Notice.INFO,
+        summary="rail {{ $labels.rail }} of job {{ $labels.training }} is slow for "
+        "moments on {{ $value }} nodes, place not known",
+        description="Some steps take longer for it, most do not. Look for a port or "
+        "leaf of the rail with retransmissions or pause at the same moments.",
+        is_not="a rail that paces the job all the time (FabricRailSlow), nor proof "
+        "against any node",
+        for_seconds=site.options.pace.hold_seconds,
+        keep_seconds=site.options.comparisons.rails.window_seconds,
+        labels=told("info"),
+        dashboard="fabricmon-stragglers",
     )

@@ -166,7 +166,8 @@ port, or was within `findings.job_seconds`; for a device or a node any job of th
 counts, as it does where an agent does not tell the ports of jobs. Nobody is paged for
 nodes that are cordoned, nor told more than information about places that are being
 worked on. Anything else that advises to act is a ticket, so also where no job is known.
-A warning without advice is information. A kind at a place is told once.
+A warning without advice is information, and so are some kinds that are only info: at
+once, while new, or after `findings.lasting_seconds`. A kind at a place is told once.
 """
 
 DOCUMENTS: tuple[Document, ...] = (

@@ -3,7 +3,8 @@
 All open findings are sorted once, in recordings; each kind's alert only picks its own.
 A page is critical, to be acted on, with a job on the port, on a node that is neither
 being worked on nor cordoned. A ticket is anything else to be acted on. Information is
-what is a warning or worse with nothing to do, and the kinds that are told quietly.
+what is a warning or worse with nothing to do, and the kinds that are told although they
+are only info: at once, while they are new, or when they have gone on for a while.
 
 A scrape that failed is no repair: what was known of a node stays for
 ``pace.keep_seconds`` while nothing is known of it. That is within the expressions and
@@ -108,7 +109,7 @@ def _judgements(names: Names, options: FleetOptions) -> tuple[Recording, ...]:
         ),
         Recording(
             SORTED,
-            _sorted(names),
+            _sorted(names, options),
             "Open findings that people hear of, by who hears (notice).",
             level=5,
         ),
@@ -226,17 +227,16 @@ def _free(options: FleetOptions, node: str) -> tuple[str, ...]:
     return (f"unless on ({node}) ({cordoned})",) if cordoned else ()
 
 
-def _sorted(names: Names) -> str:
+def _sorted(names: Names, options: FleetOptions) -> str:
     """Return findings by who hears of them; a kind at a place is told once."""
     on = names.on_port
-    quiet = "|".join(row.kind for row in KIND_ALERTS if row.quiet)
     held = _not_worked_on(names)
     to_act = f'{KEPT}{{action!="none"}}'
     ticket = join_lines(f"{to_act} unless on ({on}, kind) {PAGED}", *held)
     rest = join_lines(
         "(",
         f'  {KEPT}{{severity=~"warning|critical"}}',
-        f'  or {KEPT}{{kind=~"{quiet}"}}',
+        within(_informing(names, options)),
         ")",
         f"unless on ({on}, kind) {PAGED}",
         f"unless on ({on}, kind) (",
@@ -247,6 +247,29 @@ def _sorted(names: Names) -> str:
     return "\nor\n".join(
         f'label_replace(\n{within(expr)},\n  "notice", "{notice}", "", ""\n)'
         for expr, notice in parts
+    )
+
+
+def _informing(names: Names, options: FleetOptions) -> str:
+    """Return, after what is told anyway, what is told although it is only info.
+
+    The value of an open finding is its onset. Virtual functions come and go with the
+    containers that they are lent to.
+    """
+    limits, device = options.findings, f"{names.on_node}, device"
+    quiet, lasting, young = (
+        "|".join(row.kind for row in KIND_ALERTS if getattr(row, when))
+        for when in ("quiet", "lasting", "young")
+    )
+    ports = names.series("fabricmon_infiniband_port_info", 'is_vf="true"')
+    functions = f"last_over_time({ports}[{duration(limits.young_seconds)}])"
+    return join_lines(
+        f'or {KEPT}{{kind=~"{quiet}"}}',
+        f'or {KEPT}{{kind=~"{lasting}"}} <= time() - {limits.lasting_seconds:g}',
+        "or (",
+        f'  {KEPT}{{kind=~"{young}"}} > time() - {limits.young_seconds:g}',
+        f"  unless on ({device}) max by ({device}) ({functions})",
+        ")",
     )
 
 

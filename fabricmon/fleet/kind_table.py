@@ -13,13 +13,19 @@ from fabricmon.fleet.wording import Measure
 
 @dataclass(frozen=True, slots=True)
 class KindAlert:
-    """The alert for a kind of finding; ``quiet`` ones are told although only info."""
+    """The alert for a kind of finding, and when it is told although it is only info.
+
+    ``quiet`` kinds are so at once; ``lasting`` ones if it goes on, for moments of it
+    are of any day; ``young`` ones only while it is new, for soon it is more or nothing.
+    """
 
     kind: str
     name: str
     is_not: str
     measure: Measure | None = None
     quiet: bool = False
+    lasting: bool = False
+    young: bool = False
     dashboard: str = "fabricmon-node"
 
 
@@ -122,6 +128,7 @@ KIND_ALERTS: tuple[KindAlert, ...] = (
         "device_missing",
         "FabricDeviceMissing",
         "a port that is down: the whole device is gone from the node",
+        young=True,
     ),
     KindAlert(
         "device_stuck",
@@ -196,6 +203,7 @@ KIND_ALERTS: tuple[KindAlert, ...] = (
         "FabricTransportRetries",
         "a fault of this node by itself: who counts retries is mostly the victim",
         _SENT_AGAIN,
+        lasting=True,
     ),
     KindAlert(
         "retries_exhausted",
@@ -284,6 +292,7 @@ KIND_ALERTS: tuple[KindAlert, ...] = (
         "host_path_slow",
         "FabricHostPathSlow",
         "one bad link: all rails of the node are slow since the job began",
+        lasting=True,
         dashboard=_STRAGGLERS,
     ),
     KindAlert(

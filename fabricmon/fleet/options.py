@@ -75,6 +75,17 @@ class Findings(Section, frozen=True):
     A job that the fault itself has killed was on it: the page must not become a
     ticket before anybody reads it.
     """
+    lasting_seconds: Seconds = 180
+    """How long kinds that are only info for moments go on before they are told.
+
+    A finding stays open for up to 120 s after its last sign: of moments nobody hears.
+    """
+    young_seconds: Seconds = 300
+    """How long a device that is gone is told of as perhaps its driver's reload.
+
+    A card that failed is critical after ``link_state.reload_seconds`` (90 s), or when
+    a boot is over (300 s); what is still info then is no card.
+    """
     budget_ports: Count = 10
     """Ports with advice at a time in a cluster that are plausible; beyond, see below."""
     budget_ratio: Ratio = 0.005

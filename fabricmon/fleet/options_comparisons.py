@@ -80,6 +80,11 @@ class Causes(Section, frozen=True):
     """A leaf in INIT for so long is not served: after training it takes 0.1 to 5 s."""
     control_ratio: Ratio = 0.05
     """Share of a cluster's ports in INIT at once: a subnet manager changes over."""
+    interrupted_seconds: Pause = 1
+    """Time within the window in which a port was not ACTIVE although its link was up."""
+    interrupted_window_seconds: Seconds = 60
+    """Window of that: four scrapes, so that ports that changed at once are counted
+    together although each is scraped at a time of its own."""
     stall_ratio: Ratio = 0.5
     """Share of a job's nodes whose acknowledge timers ran out on several rails."""
     stall_timeouts: Count = 1
@@ -106,6 +111,11 @@ class Pauses(Section, frozen=True):
     """Onsets closer than this have no order: twice the error that clocks may have."""
     hold_seconds: Pause = 0
     """Storms are over in minutes."""
+    unmarked_ports: Annotated[int, Meta(ge=2)] = 2
+    """Fewest ports of a leaf that are paused and never marked: one alone may be its
+    host, and its agent has compared it with its other rails for minutes."""
+    unmarked_ratio: Ratio = 0.5
+    """Share of the ports of that leaf: marking is a setting of the whole switch."""
 
 
 class Votes(Section, frozen=True):

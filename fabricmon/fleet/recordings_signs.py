@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabricmon.fleet.comparing import PLACE_LABELS, RAILS, Site, laid_out
+from fabricmon.fleet.promql import duration
 from fabricmon.fleet.rule import Recording
 
 INACTIVE = "port:fabricmon_state:below_active"
 SIGNS = "port:fabricmon_sign:placed"
 FELL, INITIALISING = "fell", "initialising"
+INTERRUPTED, UNMARKED = "interrupted", "unmarked"
 HELD, SENDING, ONSET = "held", "sending", "onset"
 
-_ACTIVE = 4
+_DOWN, _ACTIVE = 1, 4
 
 
 def recordings(site: Site) -> Iterator[Recording]:
@@ -28,11 +30,18 @@ def recordings(site: Site) -> Iterator[Recording]:
         f"max by ({site.port}) ({state} < {_ACTIVE})",
         "State of ports that are not ACTIVE.",
     )
-    signs = {FELL: _fell(site), INITIALISING: f"{INACTIVE} > 1", **_pauses(site)}
+    signs = {
+        FELL: _fell(site),
+        INITIALISING: f"{INACTIVE} > {_DOWN}",
+        INTERRUPTED: _interrupted(site),
+        **_pauses(site),
+        UNMARKED: _unmarked(site),
+    }
     yield Recording(
         SIGNS,
         placed(site, "sign", signs),
-        "Ports that fell, are being initialised, are held up or hold others up.",
+        "Ports that fell, are or were being initialised, are held up or hold others "
+        "up, or are told apart by how they are held up.",
         level=2,
     )
 
@@ -62,6 +71,32 @@ def _fell(site: Site) -> str:
           ({last} and on ({site.port}) {INACTIVE})
         )
     """
+
+
+def _interrupted(site: Site) -> str:
+    """Return ports that were not ACTIVE for moments, although no link went down.
+
+    That may lie between two scrapes: the time is counted by the agent. A link that
+    went down says so by its own time while the outage is short, else by its state.
+    """
+    limits = site.options.comparisons.causes
+    window = limits.interrupted_window_seconds
+    lost = site.counted("increase", "fabricmon_port_downtime_seconds_total", window)
+    last = site.series("fabricmon_port_last_down_timestamp_seconds")
+    lately = 2 * window
+    return f"""
+        {lost} >= {limits.interrupted_seconds:g}
+        unless on ({site.port}) ({last} > time() - {lately:g})
+        unless on ({site.port}) (min_over_time({INACTIVE}[{duration(lately)}]) <= {_DOWN})
+    """
+
+
+def _unmarked(site: Site) -> str:
+    """Return ports that are paused and never marked, as other rails of the node are."""
+    return site.per_port(
+        "fabricmon_finding_open",
+        'kind="config_mismatch",role="observer",severity="info"',
+    )
 
 
 def _pauses(site: Site) -> dict[str, str]:

@@ -63,6 +63,11 @@ def test_rules_alone_are_evaluated_again(runs: Any, tmp_path: Path) -> None:
     assert again == first
     assert not any(line.startswith("rules over") for line in said)
 
+    fleet = runs.FleetBench(SITE, find_programs(), keep_metrics=True)
+    more = [*tasks, runs.Task(file, 4)]
+    kept = list(runs.run_all_with_fleet(more, cache, 0, said.append, fleet))
+    assert kept == [first]  # of the other seed nothing is kept, and nothing is run
+
     (other,) = bench(replace(SITE, groups=()))
     assert "1 runs of fleets kept, 0 to do" in said
     assert other.score(JUDGE).answers[0].outcome is Outcome.MISSED

@@ -132,13 +132,47 @@ def _causes() -> Iterator[Case]:
         told=[
             told(
                 "FabricControlChange", "fabric_control", {},
-                "6 ports on several rails stand in INIT at once: the subnet manager "
-                "changes over",
+                "6 ports on several rails stand or stood in INIT at once: the subnet "
+                "manager changes over",
                 "Their links are trained. A changeover takes 5 to 60 s; jobs wait for"
                 " so long. What it is not: a fault of ports or nodes, nor an outage: "
                 "no link went down.", severity="info",
             )
         ],
+    )  # fmt: skip
+    fell = every("4x19 1x8 4x40", ("n4", "n5"))
+    yield Case(
+        "FabricControlChange",
+        {
+            **trained,
+            **ports("fabricmon_infiniband_state_id", {**every("4x80"), **fell}, (1, 2)),
+            **ports(
+                "fabricmon_port_last_down_timestamp_seconds",
+                every("_x19 300x80", ("n4", "n5")),
+                (1, 2),
+            ),
+            **ports(
+                "fabricmon_port_downtime_seconds_total",
+                {
+                    **every("0x19 7x80", ("n1", "n2", "n3")),
+                    **every("0x19 0+15x8 120x80", ("n4", "n5")),
+                },
+                (1, 2),
+            ),
+        },
+        silent_at="4m45s",
+        fires_at="5m",
+        told=[
+            told(
+                "FabricControlChange", "fabric_control", {},
+                "6 ports on several rails stand or stood in INIT at once: the subnet "
+                "manager changes over",
+                "Their links are trained. A changeover takes 5 to 60 s; jobs wait for"
+                " so long. What it is not: a fault of ports or nodes, nor an outage: "
+                "no link went down.", severity="info",
+            )
+        ],
+        what="between two scrapes",
     )  # fmt: skip
     yield Case(
         "FabricStall",
@@ -239,6 +273,35 @@ def _pauses() -> Iterator[Case]:
                 "as well. What it is not: the origin: look for FabricPauseFirst on "
                 "rail 1.", severity="info", role="victim", dashboard="fabricmon-roce",
                 shown="&var-node=n2&var-device=mlx5_1",
+            )
+        ],
+    )  # fmt: skip
+    yield Case(
+        "FabricLeafUnmarked",
+        {
+            **roce,
+            **ports(
+                "fabricmon_finding_open",
+                every("_x20 1x40", ("n1", "n2", "n3")),
+                kind="config_mismatch",
+                severity="info",
+                role="observer",
+                action="none",
+            ),
+        },
+        silent_at="5m15s",
+        fires_at="5m30s",
+        told=[
+            told(
+                "FabricLeafUnmarked", "config_mismatch",
+                {"leaf": "leaf1", "rail": "1"},
+                "leaf leaf1: 3 ports are paused and never notified of congestion: ECN "
+                "of the switch",
+                "The other rails of these nodes are notified before they are paused. "
+                "Where a switch does not mark, pause takes the place of it and "
+                "spreads: compare its ECN thresholds with those of its like. What it "
+                "is not: a setting of these nodes: their other rails have the same.",
+                severity="info", dashboard="fabricmon-roce",
             )
         ],
     )  # fmt: skip

@@ -45,6 +45,31 @@ def _rails() -> Iterator[Case]:
         ],
     )  # fmt: skip
     yield Case(
+        "FabricRailJitter",
+        {
+            **cluster(NODES[:4]),
+            **{
+                series("fabricmon_rail_finding_open", node=node, kind="rail_slow",
+                       severity="info", role="observer", rail=1, job=JOB):
+                    "_x20 1x60"
+                for node in NODES[:3]
+            },
+        },
+        silent_at="5m15s",
+        fires_at="6m",
+        told=[
+            told(
+                "FabricRailJitter", "rail_slow", {"rail": "1", "training": JOB},
+                "rail 1 of job train is slow for moments on 3 nodes, place not known",
+                "Some steps take longer for it, most do not. Look for a port or leaf "
+                "of the rail with retransmissions or pause at the same moments. What "
+                "it is not: a rail that paces the job all the time (FabricRailSlow), "
+                "nor proof against any node.", severity="info",
+                dashboard="fabricmon-stragglers",
+            )
+        ],
+    )  # fmt: skip
+    yield Case(
         "FabricRailSlowLasting",
         {
             **cluster(NODES[:3]),

@@ -139,6 +139,34 @@ SILENT: Mapping[str, tuple[str, dict[str, str]]] = {
         "FabricRankLate",
         _finding("n3", "link_errors"),
     ),
+    "the links went down for moments": (
+        "FabricControlChange between two scrapes",
+        {
+            series("fabricmon_port_last_down_timestamp_seconds", node=node,
+                   device=f"mlx5_{rail}", port=1): "_x19 290x80"
+            for node in ("n1", "n2", "n3") for rail in (1, 2)
+        },
+    ),
+    "the links were down for long": (
+        "FabricControlChange between two scrapes",
+        {
+            series("fabricmon_infiniband_state_id", node=node, device=f"mlx5_{rail}",
+                   port=1): "1x18 4x80"
+            for node in ("n1", "n2", "n3") for rail in (1, 2)
+        },
+    ),
+    "a port of the rail is to blame for its jitter": (
+        "FabricRailJitter",
+        _finding("n2", "link_errors"),
+    ),
+    "one port of a leaf alone is not marked": (
+        "FabricLeafUnmarked",
+        {
+            series("fabricmon_finding_open", node=node, **PORT, kind="config_mismatch",
+                   severity="info", role="observer", action="none"): "_x80"
+            for node in ("n2", "n3")
+        },
+    ),
 }  # fmt: skip
 
 

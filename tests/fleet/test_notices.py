@@ -83,6 +83,50 @@ def test_information_alone_is_for_nobody(tmp_path: Path) -> None:
     assert ask([nothing("5m")], shown, tmp_path) == ""
 
 
+_INFO = {"severity": "info", "role": "observer", "action": "none"}
+
+
+def info(kind: str, since: int, **where: object) -> dict[str, str]:
+    """Return a finding that is only info, from 5 min on, since some second."""
+    return {
+        series("fabricmon_finding_open", kind=kind, **_INFO, **where): "_x20 1x80",
+        series(
+            "fabricmon_finding_onset_timestamp_seconds", kind=kind, **where
+        ): f"_x20 {since}x80",
+    }
+
+
+def test_moments_are_for_nobody(tmp_path: Path) -> None:
+    """A kind that is info for moments is told when it has gone on for three minutes."""
+    shown = info("transport_retries", 295, **_PORT)
+    asked = [nothing("7m45s"), heard("transport_retries", "info", "8m")]
+    assert ask(asked, shown, tmp_path) == ""
+
+
+def test_an_agent_that_tells_no_onset_is_heard_at_once(tmp_path: Path) -> None:
+    """What is not known to be young counts as lasting."""
+    shown = info("host_path_slow", 295)
+    del shown[
+        series("fabricmon_finding_onset_timestamp_seconds", kind="host_path_slow")
+    ]
+    assert ask([heard("host_path_slow", "info", "5m")], shown, tmp_path) == ""
+
+
+def test_a_device_that_is_gone_is_told_while_it_may_be_back(tmp_path: Path) -> None:
+    """It is told at once; after five minutes it would be more, were it a card."""
+    shown = info("device_missing", 290, device="mlx5_3")
+    asked = [heard("device_missing", "info", "5m"), nothing("10m")]
+    assert ask(asked, shown, tmp_path) == ""
+
+
+def test_a_function_that_went_to_a_container_is_for_nobody(tmp_path: Path) -> None:
+    """Virtual functions come and go; a device that was a card is told."""
+    port = {"device": "mlx5_3", "port": 1, "is_vf": "true"}
+    was = {series("fabricmon_infiniband_port_info", **port): "1x19"}
+    shown = info("device_missing", 290, device="mlx5_3") | was
+    assert ask([nothing("5m"), nothing("9m")], shown, tmp_path) == ""
+
+
 @pytest.mark.parametrize(
     "lacking",
     [
