@@ -20,8 +20,9 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 BIN := build/venv/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
-# One process for each processor; the tests of servers wait more than they compute.
-WORKERS ?= $(shell n=$$(nproc); echo $$((n < 2 ? 2 : n)))
+# The tests of servers wait more than they compute: where processors are few, there are
+# two processes for each. Each has to collect the tests, so that many cost more.
+WORKERS ?= $(shell n=$$(nproc); echo $$((n < 4 ? 2 * n : n)))
 ARGS ?=
 
 # As of when packages are built, so that everyone builds the same bytes.
@@ -45,13 +46,17 @@ help:
 run: .venv/.installed
 	@exec .venv/bin/fabricmon run --or-demo $(ARGS)
 
-# Some tests or all: a developer who names tests wants these alone, and soon.
+# Some tests or all: a developer who names tests wants these alone, and soon. The
+# static checks run meanwhile, and what they say comes last.
 test: programs build/wheel.stamp
-	@status=0; \
-	if [[ -z "$(ARGS)" ]]; then $(MAKE) lint || status=$$?; fi; \
-	if ((status)); then echo "LINT FAILED (see above); the tests follow" >&2; fi; \
+	@status=0 lint=; \
+	if [[ -z "$(ARGS)" ]]; then $(MAKE) lint >build/lint.log 2>&1 & lint=$$!; fi; \
 	TESTS_NEED_WHEEL=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS) \
 	  || status=$$?; \
+	if [[ -n $$lint ]]; then \
+	  wait $$lint || { status=1; echo "LINT FAILED (see below)" >&2; }; \
+	  cat build/lint.log; \
+	fi; \
 	exit $$status
 
 # All checks, also after one has failed: one run tells everything.

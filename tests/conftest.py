@@ -3,7 +3,7 @@
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ sys.path.append(str(_ROOT))
 
 from tests.support import browser as _browser  # noqa: E402
 from tests.support import programs, servers  # noqa: E402
+from tests.support.ahead import ahead  # noqa: E402
+from tests.support.order import dealt  # noqa: E402
 
 # A suite that gates a change gives the same answer twice. To search instead:
 # pytest --hypothesis-profile=explore
@@ -44,6 +46,21 @@ def pytest_configure() -> None:
         assert not Path(fabricmon.__file__).is_relative_to(_ROOT / "fabricmon")
     os.environ["PYTHONSAFEPATH"] = "1"  # or `python -m` finds the working tree
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost,::1"
+
+
+@pytest.hookimpl(trylast=True)  # after the shuffle
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Let slow tests come first, and those that ask about machines last."""
+    items[:] = dealt(items, getattr(config, "workerinput", {}).get("workercount", 1))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """Boot machines and build packages while the tests run."""
+    with ahead(session):
+        return (yield)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

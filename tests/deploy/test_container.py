@@ -21,7 +21,7 @@ from tests.support.image import RECIPE, Image
 from tests.support.servers import LOOPBACK, free_port, wait_until
 from tools.package import elf
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 NODE = SYSFS / "sysfs-h100-ndr-bond.manifest"
 MEBIBYTES = 80

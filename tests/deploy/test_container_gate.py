@@ -21,7 +21,7 @@ from tests.support.chart_profiles import PROFILES, merged
 from tests.support.image import Image
 from tests.support.servers import LOOPBACK, free_port, wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 NAME = "fabricmon-gate"

@@ -19,7 +19,7 @@ from tools.package.__main__ import CACHE
 from tools.package.deb import debian_version
 from tools.package.interpreter import HOME, VERSION, interpreter
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 GLIBC = (2, 34)
 """What nodes have: RHEL 9 has 2.34, Ubuntu 22.04 2.35, Debian 12 2.36."""

@@ -7,7 +7,7 @@ import pytest
 from tests.support import scratch
 from tests.support.packages import Packages
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 INSTALL = ("dpkg", "--force-unsafe-io", "--install", "/package.deb")
 UNITS = "etc/systemd/system"

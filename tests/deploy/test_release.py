@@ -22,7 +22,7 @@ from tools.release.parts import wheel_part
 
 Json = dict[str, Any]
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 SERVICE = """
 import json

@@ -12,7 +12,7 @@ from tests.support import scratch
 from tests.support.packages import EPOCH, Packages
 from tests.support.programs import require
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 SPEC = Path(__file__).parents[2] / "deploy" / "rpm" / "fabricmon.spec"
 UNITS = "/usr/lib/systemd/system"

@@ -15,7 +15,7 @@ from tests.ibsim.host import SimulatedHost
 from tests.ibsim.netlist import GBPS, HOSTS, Adapter, adapters_of
 from tests.support.agent import AgentProcess
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 HERE = adapters_of(HOSTS[0])
 FIRST, SECOND, *_ = HERE

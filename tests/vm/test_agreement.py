@@ -6,7 +6,7 @@ import pytest
 
 from tests.vm.outcome import Outcome, Sample
 
-pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 SAMPLES = (
     *(("rxe", name) for name in ("start", "lossy", "down", "renamed", "restarted")),

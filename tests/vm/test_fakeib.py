@@ -10,7 +10,7 @@ import pytest
 from tests.vm.counter_names import COUNTERS
 from tests.vm.outcome import Outcome, Sample
 
-pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 DEVICES = tuple(f"mlx5_{number}" for number in range(10))
 SOUND = ("mlx5_8", "mlx5_9")

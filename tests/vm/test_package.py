@@ -6,7 +6,7 @@ import pytest
 
 from tests.vm.outcome import Outcome
 
-pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 class TestInstall:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.vm.outcome import Outcome
 
-pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 DEVICES = ("rxe0", "rxe1", "rxe2", "rxe3")
 METRICS = {

@@ -27,7 +27,7 @@ _PORT_FILES = ("state", "phys_state", "rate", "link_layer", "lid", "sm_lid")
 Event = dict[str, Any]
 
 
-def shell(command: str, seconds: float = 60) -> str:
+def shell(command: str, seconds: float = 300) -> str:
     """Run a command line and return all that it printed."""
     done = subprocess.run(
         ["/bin/sh", "-c", command],
@@ -199,7 +199,9 @@ def install() -> None:
     """Put the agent where a package would put it."""
     version = ".".join(map(str, sys.version_info[:2]))
     packages = f"/usr/local/lib/python{version}/dist-packages"
-    shell(f"mkdir -p {packages} && cp -r /share/site/. {packages}", seconds=300)
+    # With their times, or nothing that was compiled before is valid.
+    copy = f"cp -r --preserve=timestamps /share/site/. {packages}"
+    shell(f"mkdir -p {packages} && {copy}", seconds=300)
     write(
         "/usr/bin/fabricmon",
         "#!/usr/bin/python3\nimport sys\n\nfrom fabricmon.cli import main\n\n"
