@@ -14,6 +14,7 @@ slurm_limit=10              # seconds for each command of Slurm
 resume=no                   # yes: healthcheck.sh takes a healed node back
 jobs=/run/fabricmon/jobs    # where the agent looks for drop files
 nccl_logs=                  # folder for the NCCL logs of jobs, as /var/log/nccl
+nccl_group=fabricmon        # group that may read them too: the agent's
 
 PATH=${PATH:+$PATH:}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH # slurmd gives a prolog none

@@ -18,8 +18,12 @@ fi
 # A drop file: which job runs here, and where its NCCL logs will be.
 logs=
 if [[ -n $nccl_logs ]]; then
-  install -d -m 700 -o "${SLURM_JOB_UID:-0}" "$nccl_logs/$job" &&
-    logs="\"$nccl_logs/$job/*.log\""
+  owner=${SLURM_JOB_UID:-0} folder=$nccl_logs/$job
+  # For the job's user and the agent; for the user alone where there is no such group.
+  if install -d -m 750 -o "$owner" -g "$nccl_group" "$folder" 2>/dev/null ||
+    install -d -m 700 -o "$owner" "$folder"; then
+    logs="\"$folder/*.log\""
+  fi
 fi
 if [[ -d $jobs ]]; then
   # The folder is the agent's: nothing that it may have put there is written through.

@@ -1,5 +1,6 @@
 """The scripts for Slurm, run as slurmd runs them, against what they ask of Slurm."""
 
+import grp
 import json
 import os
 import signal
@@ -220,13 +221,30 @@ class TestWithARealAgent:
 class TestProlog:
     def test_names_the_job(self, cluster: Cluster) -> None:
         """The agent learns of it by a drop file, with its logs where they are kept."""
-        logs = cluster.folder / "nccl"
-        cluster.settings(f"jobs={cluster.jobs}\nnccl_logs={logs}\n")
-        with cluster.agent():
-            assert ran(cluster, "prolog.sh") == []
+        logs = self._logs(cluster, grp.getgrgid(os.getgid()).gr_name)
         (entry,) = json.loads((cluster.jobs / "4711.json").read_text())
         assert entry == {"job": "4711", "logs": [f"{logs}/4711/*.log"]}
-        assert (logs / "4711").stat().st_mode & 0o777 == 0o700
+
+    def test_logs_are_for_user_and_agent(self, cluster: Cluster) -> None:
+        """By the agent's group, so that it needs no right over all files."""
+        folder = self._logs(cluster, grp.getgrgid(os.getgid()).gr_name) / "4711"
+        assert folder.stat().st_mode & 0o7777 == 0o750
+
+    def test_logs_without_the_agent_s_group(self, cluster: Cluster) -> None:
+        """The job has its folder all the same, and nobody else gets in."""
+        logs = self._logs(cluster, "no-such-group")
+        assert (logs / "4711").stat().st_mode & 0o7777 == 0o700
+        (entry,) = json.loads((cluster.jobs / "4711.json").read_text())
+        assert entry["logs"] == [f"{logs}/4711/*.log"]
+
+    def _logs(self, cluster: Cluster, group: str) -> Path:
+        """Let the prolog make a folder for logs, readable for a group."""
+        logs = cluster.folder / "nccl"
+        keys = f"jobs={cluster.jobs}\nnccl_logs={logs}\nnccl_group={group}\n"
+        cluster.settings(keys)
+        with cluster.agent():
+            assert ran(cluster, "prolog.sh") == []
+        return logs
 
     def test_gives_the_job_back(self, cluster: Cluster) -> None:
         """From a node with a dead port, which is drained; no drop file stays."""

@@ -313,6 +313,7 @@ class TestReload:
         rig = make_rig(one).publish()
         rig.tell(30)
         rig.until_spooled(30)
+        wait_until(lambda: rig.delivery.failures > 0, 20, "the first one is away")
         with Listener(other.port) as listener:
             begun = time.perf_counter()
             rig.sink.reload(rig.configure(other.port))

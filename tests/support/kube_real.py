@@ -133,8 +133,8 @@ class RealApi:
         """Forget events, as the server does after an hour."""
         self.ask("DELETE", "/apis/events.k8s.io/v1/namespaces/default/events")
 
-    def apply(self, text: str) -> None:
-        """Apply the objects of a YAML stream, strictly."""
+    def apply(self, text: str, *, dry: bool = False) -> None:
+        """Apply the objects of a YAML stream, strictly; a dry one keeps none."""
         for each in filter(None, yaml.safe_load_all(text)):
             group, _, version = each["apiVersion"].rpartition("/")
             root = f"/apis/{group}/{version}" if group else f"/api/{version}"
@@ -143,6 +143,7 @@ class RealApi:
             kind = each["kind"].lower()
             plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
             query = "fieldManager=test&force=true&fieldValidation=Strict"
+            query += "&dryRun=All" if dry else ""
             path = f"{root}/{plural}/{each['metadata']['name']}?{query}"
             self.ask("PATCH", path, each, "application/apply-patch+yaml")
 
