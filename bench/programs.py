@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import compileall
 import json
 import os
 import shutil
@@ -11,7 +10,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-import venv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -172,21 +170,25 @@ def shipped_python(folder: Path) -> Path:
     """Make an environment of the package and what it needs, and nothing else.
 
     Tools of development would be loaded where libraries find them, and be measured.
-    Modules are compiled, as an installer does. Returns the interpreter.
+    Modules are compiled, as an installer does. Returns the interpreter: Debian's, which
+    packages carry, or this one where that is missing or of another version.
     """
-    venv.create(folder, with_pip=False)
+    carried = Path(f"/usr/bin/python3.{sys.version_info.minor}")
+    python = str(carried) if carried.is_file() else sys.executable
+    subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
     (site,) = folder.glob("lib/python*/site-packages")
     own = site / "fabricmon"
     shutil.copytree(
         Path(package.__file__).parent, own, ignore=shutil.ignore_patterns("__pycache__")
     )
-    compileall.compile_dir(own, quiet=2)
+    made = folder / "bin" / "python"
+    subprocess.run([made, "-m", "compileall", "-qq", own], check=True)
     for name in _needed("fabricmon") - {"fabricmon"}:
         for place in _top_level(name):
             link = site / place.name
             if not link.exists():
                 link.symlink_to(place)
-    return folder / "bin" / "python"
+    return made
 
 
 def _needed(name: str) -> set[str]:

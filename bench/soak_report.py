@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import inf, nan, sqrt
+from math import inf, isnan, nan, sqrt
 from statistics import fmean
 
 EDGE_SECONDS = 600.0
@@ -101,9 +101,14 @@ def table(series: Sequence[Series]) -> str:
         grows, off = each.slope()
         lines.append(
             f"| {each.name} | {each.unit} | {_short(each.first)} | {_short(each.last)} "
-            f"| {_short(each.most)} | {grows:+.3g} ± {off:.2g} |"
+            f"| {_short(each.most)} | {growing(grows, off)} |"
         )
     return "\n".join(lines)
+
+
+def growing(grows: float, off: float) -> str:
+    """Write a growth and how sure it is; a dash where too little was seen to tell."""
+    return "-" if isnan(grows) else f"{grows:+.3g} ± {off:.2g}"
 
 
 def _short(value: float) -> str:

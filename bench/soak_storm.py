@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from math import ceil, isnan
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -31,7 +32,7 @@ from types import (
     ModuleType,
 )
 
-from soak_report import slope
+from soak_report import growing, slope
 
 from fabricmon.config_load import build
 from fabricmon.pipeline import Pipeline
@@ -102,7 +103,7 @@ class Kept:
 def scenario(hours: float, profile: str = PROFILE, nodes: int = 2) -> Scenario:
     """Return so many hours of storm; the first node is hit by all of it."""
     rails = len(PROFILES[profile].compute)
-    whole = range(max(1, round(hours)))
+    begun = range(ceil(hours))
     return Scenario(
         name="soak",
         summary="A storm without end",
@@ -110,7 +111,12 @@ def scenario(hours: float, profile: str = PROFILE, nodes: int = 2) -> Scenario:
         nodes=nodes,
         duration=hours * HOUR,
         jobs=(JobPlan(),),
-        inject=tuple(each for hour in whole for each in _hour(hour, rails)),
+        inject=tuple(
+            each
+            for hour in begun
+            for each in _hour(hour, rails)
+            if (each.end or each.onset) < hours * HOUR
+        ),
     )
 
 
@@ -251,6 +257,9 @@ def storm(hours: float) -> bool:
     spent = time.process_time() - begun
     told = ", ".join(f"{kind} {n}" for kind, n in played.kinds.most_common())
     print(f"{hours:g} h of storm in {spent:.0f} s; changes: {told}")
+    if not played.kept:
+        print("too short to tell: what is kept is weighed at the end of each hour")
+        return True
     print("| | fourth hour | last | most | growth a simulated hour (95 %) |")
     print("|---|---|---|---|---|")
     for name, value in QUANTITIES:
@@ -259,11 +268,12 @@ def storm(hours: float) -> bool:
         begin = values[min(WARM_HOURS, len(values)) - 1]
         print(
             f"| {name} | {begin:,.1f} | {values[-1]:,.1f} | {max(values):,.1f} "
-            f"| {grows:+.2g} ± {off:.2g} |"
+            f"| {growing(grows, off)} |"
         )
     grows, off = growth(played.kept, lambda kept: kept.octets / 1024)
     holds = not grows - off > GROWTH_BAR_KIB
-    print(f"{'holds' if holds else 'MISSED'}: bar {GROWTH_BAR_KIB:g} KiB an hour")
+    word = "too short to tell" if isnan(grows) else "holds" if holds else "MISSED"
+    print(f"{word}: bar {GROWTH_BAR_KIB:g} KiB an hour")
     return holds
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,28 @@ def test_nothing_piles_up(soak: Any) -> None:
     for name, value in soak.QUANTITIES[:-1]:  # resident memory is the simulator's too
         most, bound = max(map(value, late)), max(map(value, early))
         assert most <= bound * 1.02, name
+
+
+@pytest.mark.parametrize("hours", [0.25, 0.5, 1.1])
+def test_parts_of_an_hour(soak: Any, hours: float) -> None:
+    """What would end after a short storm is left out, and the rest can be played."""
+    made = soak.scenario(hours, "small")
+    assert made.inject
+    soak.Stage(made)
+
+
+@pytest.mark.parametrize("hours", [0.3, 1.0])
+def test_too_short_to_tell(
+    soak: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    hours: float,
+) -> None:
+    """A storm that is over before the memories are full shows nothing, and says so."""
+    small = partial(soak.Storm, config={"periods": PERIODS}, profile="small")
+    monkeypatch.setattr(soak, "Storm", small)
+    assert soak.storm(hours)
+    assert "too short to tell" in capsys.readouterr().out
 
 
 def test_the_scales_see_what_is_kept(soak: Any) -> None:
