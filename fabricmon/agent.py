@@ -126,6 +126,7 @@ class Agent:
         while not self._stop.is_set():
             self._heartbeat.beat()
             self._pipeline.deliveries = self._deliveries()
+            self._note_history()
             changes = self._pipeline.step(moment(self._drive.host))
             self._publish(changes)
             await self._drive.wait(self._next_look())
@@ -225,6 +226,15 @@ class Agent:
             if problem is not None:
                 self._log.warning("state_unsaved", err=str(problem))
 
+    def _note_history(self) -> None:
+        self._pipeline.keeps_history = self._drive.has_history
+        error = self._drive.history_error
+        if error is None or not self._changes.note("history", error):
+            return
+        folder = f"{self._settings.loaded.config.state_folder}/history"
+        self._pipeline.unrecorded = ReadFailure(None, None, folder, None, error)
+        self._log.warning("history_ended", err=error)
+
     def _restore(self) -> None:
         saved = self._saver.load()
         problem = self._saver.problem
@@ -315,7 +325,7 @@ class Agent:
     def _take_configuration(self, loaded: Loaded) -> None:
         fixed = (
             *("listen", "root", "run_folder", "state_folder", "node", "log"),
-            *("metrics", "textfile", "isolation"),
+            *("metrics", "textfile", "isolation", "history"),
         )
         old, new = self._settings.loaded.config, loaded.config
         late = [key for key in fixed if getattr(old, key) != getattr(new, key)]
@@ -324,6 +334,7 @@ class Agent:
         self._pipeline = self._make_pipeline()
         self._pipeline.inherit(previous)
         self._pipeline.unsaved = previous.unsaved
+        self._pipeline.unrecorded = previous.unrecorded
         self._pipeline.awaits_save = previous.awaits_save
         del previous
         for sink in self._senders:

@@ -14,7 +14,15 @@ from math import inf
 
 from fabricmon.config import Config
 from fabricmon.inventory import Inventory
-from fabricmon.model import Burst, BurstSample, Outcome, PortId, PortInfo, Role
+from fabricmon.model import (
+    Burst,
+    BurstSample,
+    Outcome,
+    PortId,
+    PortInfo,
+    Repeats,
+    Role,
+)
 from fabricmon.observed import ObservedPorts
 from fabricmon.schedule import Entry, Schedule
 
@@ -99,16 +107,22 @@ class Bursts:
         self._observed = observed
         self._devices: dict[str, _Device] = {}
         self._newest: dict[PortId, tuple[Burst, ...]] = {}
+        self._windows: tuple[Burst, ...] | None = ()
         self._ports: tuple[PortInfo, ...] = ()
         self._wanted: frozenset[str] = frozenset()
         self._suspected_until = -inf
         self._settles_until = -inf
         self.layout = 0
+        self.repeats = False
+        """Whether the reader takes the samples of a window by itself."""
 
     @property
     def windows(self) -> tuple[Burst, ...]:
         """The newest complete window of each port and direction."""
-        return tuple(burst for kept in self._newest.values() for burst in kept)
+        if self._windows is None:
+            kept = self._newest.values()
+            self._windows = tuple(burst for bursts in kept for burst in bursts)
+        return self._windows
 
     def suspect(self, since: float) -> None:
         """Sample without pause for a while after ``since``, when suspicion arose."""
@@ -124,6 +138,7 @@ class Bursts:
         self._devices.pop(device, None)
         for port in [port for port in self._newest if port.device == device]:
             del self._newest[port]
+            self._windows = None
             self.layout += 1
 
     def take(self, entry: Entry, outcome: Outcome) -> bool:
@@ -144,14 +159,14 @@ class Bursts:
         suspected = now < self._suspected_until
         idle = device.taken == _IDLE_SAMPLES and device.is_idle() and not suspected
         if not idle and now - device.began < self._limits.window_seconds - self._slack:
-            self._aim(entry, self._step, now)
+            self._go_on(entry, device, now)
             return False
         done = self._finish(device)
         if idle or not suspected:
             self._pause(entry, device, now)
         else:
             device.start(now)
-            self._aim(entry, self._step, now)
+            self._go_on(entry, device, now)
         return done
 
     def _wants(self, name: str) -> bool:
@@ -163,6 +178,22 @@ class Bursts:
             self._wanted = frozenset(port.id.device for port in rails)
         return self._limits.enabled and name in self._wanted
 
+    def _go_on(self, entry: Entry, device: _Device, now: float) -> None:
+        """Take more samples, until the window is complete."""
+        if not self.repeats:
+            self._aim(entry, self._step, now)
+            return
+        known = entry.job.repeats
+        if known is not None and now + self._step <= known.until:
+            return  # they are being taken
+        first = self._schedule.next_on_grid(self._step, now)
+        began = device.began if device.taken else first
+        until = began + self._limits.window_seconds + self._slack
+        slow = self._limits.slow_read_milliseconds * _MILLI
+        entry.repeat(Repeats(first, self._step, until, slow))
+        self._schedule.set_period(entry, self._step, now)
+        self._schedule.postpone(entry, now)
+
     def _pause(self, entry: Entry, device: _Device, now: float) -> None:
         device.start(now)
         self._aim(entry, self._limits.every_seconds, now, self._limits.lag_seconds)
@@ -170,6 +201,7 @@ class Bursts:
     def _aim(self, entry: Entry, period: float, now: float, lag: float = 0.0) -> None:
         if not lag and period == entry.period and entry.due > now:
             return  # it is due at the next moment of this grid already
+        entry.repeat(None)
         due = self._schedule.next_on_grid(period, now - lag) + lag
         self._schedule.set_period(entry, period, now)
         self._schedule.postpone(entry, due)
@@ -185,6 +217,7 @@ class Bursts:
                 found = tuple(_judge(samples, floor))
                 self.layout += len(found) != len(self._newest.get(port, ()))
                 self._newest[port] = found
+                self._windows = None
         return bool(device.samples)
 
 

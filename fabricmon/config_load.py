@@ -114,6 +114,7 @@ def check_files(loaded: Loaded) -> None:
     if mqtt.host is None:
         named.clear()
     named["metrics.redact.key_file"] = metrics.redact.key_file
+    named["log.redact.key_file"] = loaded.config.log.redact.key_file
     for key, path in named.items():
         if path is not None:
             _check_readable(path, key, loaded, "name a file")

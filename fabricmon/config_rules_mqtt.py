@@ -71,6 +71,7 @@ def _check_files(config: Config) -> None:
     paths = {f"mqtt.{name}": getattr(config.mqtt, name) for name in FILES}
     paths["mqtt.redact.key_file"] = config.mqtt.redact.key_file
     paths["metrics.redact.key_file"] = config.metrics.redact.key_file
+    paths["log.redact.key_file"] = config.log.redact.key_file
     for key, path in paths.items():
         if path is not None and (not path or "\0" in path):
             raise ConfigError("is no path", key=key)

@@ -31,8 +31,8 @@ from fabricmon.summaries import one_line, span
 SEQUENCE_GAP = 1000
 """Numbers left out after a restart: more than are given between two saves."""
 
-JOINED = frozenset({"config_mismatch"})
-"""Kinds of which several detectors may find some at one place: one story, all of it."""
+JOINED = frozenset({"config_mismatch", "telemetry_stale"})
+"""Kinds of which several may be found at one place: one story, all of it."""
 
 _Key = tuple[str, str]
 _Place = tuple[str, str | None, int | None]

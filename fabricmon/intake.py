@@ -337,7 +337,8 @@ class Intake:
             return  # what is kept open or counted by the same plans goes on
         if changes.reloaded:
             self.window.rebaseline(hca.name, "driver loaded again")
-        self.observed.keep_only(hca)
+        for unread in self.observed.keep_only(hca, entry.target.hca):
+            self._changes += self.window.leave(unread)
         for source in self._sources:
             if source.scope is not Scope.NODE:
                 period = self._period(source)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fabricmon.model import Hca, PortInfo, Role
 from fabricmon.parse.words import Rate
+from fabricmon.value import State
 
 NO_GUID = f"0x{0:016x}"
 """EFA, MANA and unbound virtual functions have no GUID of their own."""
@@ -33,8 +32,7 @@ class SavedDevice(Struct, frozen=True):
     ports: tuple[SavedPort, ...]
 
 
-@dataclass(slots=True)
-class KnownPort:
+class KnownPort(State):
     """One port: its identity without role, and the rates that it had while ACTIVE.
 
     ``inherited`` is the role of the card that was in this slot before.
@@ -55,8 +53,7 @@ class KnownPort:
         return True
 
 
-@dataclass(slots=True, eq=False)
-class KnownDevice:
+class KnownDevice(State, eq=False):
     """A card, or a virtual function; ``names`` are those that it ever had."""
 
     name: str

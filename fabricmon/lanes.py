@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from fabricmon.model import Job, Outcome
 from fabricmon.value import Value
@@ -13,6 +13,18 @@ class InFlight(Value, frozen=True):
 
     job: Job
     since: float
+
+
+class Progress(Value, frozen=True):
+    """How far a series is, monotonic seconds.
+
+    ``ended`` is when its last poll did, ``since`` from when on another one runs or
+    waits for its lane; None if none has ended or none is due.
+    """
+
+    job: Job
+    ended: float | None
+    since: float | None
 
 
 class Reader(Protocol):
@@ -30,3 +42,11 @@ class Reader(Protocol):
 
     def in_flight(self) -> tuple[InFlight, ...]:
         """Return the polls that run now, longest first; waiting ones are not in it."""
+
+
+@runtime_checkable
+class Repeater(Protocol):
+    """A `Reader` that runs series of jobs by itself, and rings at the end of each."""
+
+    def progress(self) -> tuple[Progress, ...]:
+        """Return how far every series is that has not ended."""

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from fabricmon.catalogue import CounterSpec, FaultClass, Group, Signal
 from fabricmon.model import (
     Counters,
+    GroupedPlan,
     Hca,
     LinkStatus,
     NetdevStatus,
     PciStatus,
     PortId,
     Reading,
+    ReadPlan,
 )
 from fabricmon.parse.words import PortState
 from fabricmon.value import Value
@@ -144,6 +146,19 @@ def _add(
         line.append(total / seconds)
 
 
+def _plans_gone(before: Hca | None, hca: Hca) -> Iterator[GroupedPlan]:
+    """Yield the plans of a device of whose files it has none any more."""
+    files = {
+        (each.plan.port, spec.directory, spec.file)
+        for each in hca.plans
+        for spec in each.plan.specs
+    }
+    for each in before.plans if before is not None else ():
+        port, specs = each.plan.port, each.plan.specs
+        if all((port, spec.directory, spec.file) not in files for spec in specs):
+            yield each
+
+
 class ObservedPorts:
     """Every port of the node as it was last seen, and the PCIe links."""
 
@@ -163,11 +178,20 @@ class ObservedPorts:
             found = self._ports[port] = Observed(port)
         return found
 
-    def keep_only(self, hca: Hca) -> None:
-        """Forget ports that a device no longer has."""
+    def keep_only(self, hca: Hca, before: Hca | None) -> tuple[ReadPlan, ...]:
+        """Forget ports that a device no longer has, and values that nothing reads.
+
+        Returns the plans whose files the device had ``before`` and has not any more.
+        """
         have = {port.id for port in hca.ports} | {PortId(hca.name, 0)}
         for port in [p for p in self._ports if p.device == hca.name and p not in have]:
             del self._ports[port]
+        gone = tuple(_plans_gone(before, hca))
+        for each in gone:
+            known = self._ports.get(each.plan.port)
+            if known is not None:
+                known.readings.pop(each.group, None)
+        return tuple(each.plan for each in gone)
 
     def forget(self, device: str) -> None:
         """Forget a device that is gone: its last values must not be shown."""

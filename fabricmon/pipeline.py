@@ -16,7 +16,7 @@ from fabricmon.detect.protocol import Detector, KnowsJobs
 from fabricmon.fusion import Fusion
 from fabricmon.incidents import Incidents
 from fabricmon.intake import Intake
-from fabricmon.lanes import Reader
+from fabricmon.lanes import Reader, Repeater
 from fabricmon.model import (
     Blindness,
     Delivery,
@@ -101,6 +101,9 @@ class Pipeline:
         self._patience = JUDGE_SECONDS  # seconds without a judgement, as of now
         self._watchful_until = start.now + WATCHFUL_SECONDS
         self._stepped_at = start.now
+        reader = parts.reader
+        self._repeater = reader if isinstance(reader, Repeater) else None
+        self.intake.bursts.repeats = self._repeater is not None
         self._gap: float | None = None
         self._blind: tuple[Blindness, ...] = ()
         self._blind_at = start.now - SLOW_SECONDS
@@ -109,6 +112,10 @@ class Pipeline:
         """Why the state could not be saved, as told by whoever saves it."""
         self.awaits_save = False
         """Whether whoever saves the state has not yet managed to once."""
+        self.keeps_history = False
+        """Whether the last minutes are to be kept."""
+        self.unrecorded: ReadFailure | None = None
+        """Why they are not, as told by whoever keeps them."""
         self.deliveries: tuple[Delivery, ...] = ()
         """How the sinks that send fare, as told by whoever has them."""
         self.snapshot = self._make_snapshot(start, None)
@@ -225,6 +232,8 @@ class Pipeline:
             self.set_topology(previous._topology)
 
     def _judge(self, moment: Moment) -> tuple[Incident, ...]:
+        if self._repeater is not None:
+            self.schedule.follow(self._repeater.progress())
         view = self._view(moment)
         self._judged_at = moment.now
         findings: list[Finding] = []
@@ -350,6 +359,8 @@ class Pipeline:
             note=intake.inventory.role_note,
             unsaved=self.unsaved,
             awaits_save=self.awaits_save,
+            keeps_history=self.keeps_history,
+            unrecorded=self.unrecorded,
             maintenance_error=intake.maintenance_error,
             job=intake.workload.view,
             log_tallies=intake.workload.tallies,

@@ -8,11 +8,10 @@ after a pause that doubles up to a day, and is read as before once anything answ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fabricmon.config import Deadlines
 from fabricmon.model import Reading
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 LONGEST_SECONDS = 86_400.0
 
@@ -32,8 +31,7 @@ class Transition(Value, frozen=True):
     reason: str | None
 
 
-@dataclass(slots=True)
-class _Case:
+class _Case(State):
     """One source of one device that fails as a whole."""
 
     reason: str

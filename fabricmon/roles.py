@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from fabricmon.model import PortId, Role
 from fabricmon.parse.pci_path import PciOrder, host_bridge, pci_functions, pci_order
 from fabricmon.parse.words import LinkLayer
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 EQUAL_PORTS = 2
 """Ports that make a set: with fewer there is nothing to be equal to."""
@@ -52,8 +51,7 @@ class Assignment(Value, frozen=True):
     rail: int | None = None
 
 
-@dataclass(slots=True, eq=False)
-class _Port:
+class _Port(State, eq=False):
     """A candidate on its way to a role."""
 
     candidate: Candidate

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count, starmap
 from math import floor, inf, nextafter
 
+from fabricmon.lanes import Progress
 from fabricmon.model import (
     CollectiveRates,
     ErrnoCount,
@@ -24,6 +25,7 @@ from fabricmon.model import (
     Outcome,
     ReadFailure,
     Record,
+    Repeats,
     Target,
 )
 from fabricmon.sources.protocol import Lane, Source
@@ -81,6 +83,11 @@ class Entry:
     def carry(self, carried: object) -> None:
         """Hand this over to the next poll."""
         self.aim(replace(self.target, carried=carried))
+
+    def repeat(self, repeats: Repeats | None) -> None:
+        """Let the next job be many polls, or one again."""
+        if repeats is not self.job.repeats:
+            self.job = replace(self.job, repeats=repeats)
 
     def runs_since(self, begun_before: float) -> bool:
         """Tell whether a poll is in flight that began by then."""
@@ -182,6 +189,11 @@ class Schedule:
         self._drop_stale()
         while self._heap and self._heap[0][0] <= now:
             entry = heapq.heappop(self._heap)[2]
+            repeats = entry.job.repeats
+            if repeats is not None and now < repeats.until:
+                taken.append(entry)  # in flight only while one of its polls is
+                self._push(entry, repeats.until + entry.period)
+                continue
             if entry.in_flight_since is None:
                 entry.in_flight_since = now
                 entry.health = None
@@ -204,6 +216,16 @@ class Schedule:
         if not failed:
             entry.last_success = outcome.ended
         return entry
+
+    def follow(self, progress: Iterable[Progress]) -> None:
+        """Note how far the jobs are that repeat, of which no outcome has come yet."""
+        for each in progress:
+            entry = self._entries.get((each.job.source, each.job.unit))
+            if entry is not None and entry.job is each.job:
+                entry.in_flight_since = each.since
+                if each.ended is not None:
+                    entry.last_success = each.ended
+                entry.health = None
 
     def has_settled(self, lanes: frozenset[Lane], begun_before: float) -> bool:
         """Tell whether everything in these lanes was polled at least once.

@@ -42,6 +42,16 @@ class TimelapseDrive:
         """The node of the trace."""
         return self._host
 
+    @property
+    def has_history(self) -> bool:
+        """Nothing is kept of a node that is played."""
+        return False
+
+    @property
+    def history_error(self) -> str | None:
+        """Nothing can fail."""
+        return None
+
     def make_reader(self, poll: Poll, crashed: Crash) -> Reader:
         """Return a reader that runs polls at once."""
         del crashed  # the outcome of a job tells its error

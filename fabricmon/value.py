@@ -49,3 +49,15 @@ class Value(msgspec.Struct, frozen=True):
         __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     else:
         __dataclass_fields__ = _Fields()
+
+
+class State(msgspec.Struct):
+    """What changes in place and is cheap to have all the same: for what a module keeps.
+
+    A field that its owner makes from others is for a dataclass.
+    """
+
+    if TYPE_CHECKING:
+        __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    else:
+        __dataclass_fields__ = _Fields()

@@ -16,7 +16,7 @@ import msgspec
 from fabricmon.catalogue import CounterSpec, FaultClass, Signal
 from fabricmon.config import Config
 from fabricmon.counter import ALL_ONES, Counter, Sight
-from fabricmon.model import Absence, Delta, Mark, Move, PortId, Reading
+from fabricmon.model import Absence, Delta, Mark, Move, PortId, Reading, ReadPlan
 from fabricmon.saved import writable
 
 REMEMBERED: Final = frozenset({Signal.LINK_DOWN, Signal.CARRIER_DOWN})
@@ -58,11 +58,12 @@ class _Burst(Sight):
         self.values: tuple[int | None, ...] = (None,) * len(counters)
         self.absent = reading.absent
 
-    def leave(self) -> None:
-        """Give the counters free for another burst."""
+    def leave(self, known: _Port) -> None:
+        """Give the counters free for another burst; until then they have no value."""
         for counter in self.counters:
             counter.pause()
             counter.sight = None
+            known.peg(counter, pegged=False)
 
 
 class _Port:
@@ -208,6 +209,18 @@ class Window:
             for burst in self._ports.pop(port).bursts:
                 self._drop(burst)
 
+    def leave(self, plan: ReadPlan) -> bool:
+        """Show no values of files that are gone, keep their past; False if unknown."""
+        known = self._ports.get(plan.port)
+        if known is None:
+            return False
+        left = [burst for burst in known.bursts if burst.specs == plan.specs]
+        for burst in left:
+            known.bursts.remove(burst)
+            self._drop(burst)
+            burst.leave(known)
+        return bool(left)
+
     def rebaseline(self, device: str, reason: str) -> None:
         """Count nothing up to the next sight of a device that was started again.
 
@@ -266,7 +279,7 @@ class Window:
             if old.specs == reading.specs or not set(counters).isdisjoint(old.counters):
                 known.bursts.remove(old)
                 self._drop(old)
-                old.leave()
+                old.leave(known)
         burst = _Burst(reading, counters)
         for counter in counters:
             counter.sight = burst

@@ -72,6 +72,20 @@ def around(key: str) -> str:
     return key[: max(key.rfind("."), key.rfind("["), 0)]
 
 
+def placed(error: ConfigError, document: Document, file: str) -> ConfigError:
+    """Return an error of a key with the line in which the key, or a part of it, stands."""
+    key = error.key or ""
+    while key and key not in document.lines:
+        key = around(key)
+    return ConfigError(
+        error.message,
+        file=file,
+        line=document.lines.get(key),
+        key=error.key,
+        remedy=error.remedy,
+    )
+
+
 def parse(text: str, file: str) -> Document:
     """Read one document; raises `ConfigError` that names file, line and key."""
     try:

@@ -1,13 +1,19 @@
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabricmon import replaying
 from fabricmon.bursts import RECEIVED, TRANSMITTED, percentile
-from fabricmon.model import Burst, PortId
+from fabricmon.host.inline import InlineReader, Poll
+from fabricmon.host.replay import ReplayHost
+from fabricmon.lanes import Progress
+from fabricmon.model import Burst, Job, Outcome, PortId
 from fabricmon.replaying import Replay
+from fabricmon.runtime.encores import Encores
 from tests import traces
 from tests.sources.mlx5_node import mlx5_node
 
@@ -44,6 +50,54 @@ def windows(run: Replay, direction: str = RECEIVED) -> list[Burst]:
     """Return the newest windows of a direction."""
     found = run.pipeline.intake.bursts.windows
     return [burst for burst in found if burst.direction == direction]
+
+
+class Repeating(InlineReader):
+    """Takes the samples of a window by itself, as the reader of a live agent does."""
+
+    def __init__(self, host: ReplayHost, poll: Poll) -> None:
+        super().__init__(host, poll)
+        self.encores = Encores()
+        self.samples: list[Outcome] = []
+
+    def submit(self, job: Job) -> bool:
+        """Take a job; one that repeats runs when its moments come."""
+        if job.repeats is None:
+            return super().submit(job)
+        self.encores.begin(job, job.repeats)
+        return True
+
+    def collect(self, now: float) -> tuple[Outcome, ...]:
+        """Return what has ended, at the end of a window its samples."""
+        complete = False
+        for job in self.encores.take_due(now):
+            self.samples.append(self._run(job, now, now))
+            complete = not self.encores.goes_on(self.samples[-1]) or complete
+        samples, self.samples = (self.samples, []) if complete else ([], self.samples)
+        return (*super().collect(now), *samples)
+
+    def next_event(self) -> float | None:
+        """Return when the next poll ends."""
+        others = super().next_event()
+        return min(self.encores.next_at, inf if others is None else others)
+
+    def progress(self) -> tuple[Progress, ...]:
+        """Return how far each window is."""
+        return self.encores.progress()
+
+
+def test_windows_that_the_reader_takes_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a live agent hands over once a window is what replay takes one by one."""
+    records = phases(1, 0.6, 0.8, 100)
+    one_by_one = replayed(tmp_path, records)
+    monkeypatch.setattr(replaying, "InlineReader", Repeating)
+    at_once = replayed(tmp_path, records)
+    assert at_once.pipeline.intake.bursts.repeats
+    assert windows(at_once)
+    for direction in (RECEIVED, TRANSMITTED):
+        assert windows(at_once, direction) == windows(one_by_one, direction)
 
 
 class TestWindows:

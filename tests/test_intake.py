@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fabricmon import intake as module
-from fabricmon.catalogue import Signal
+from fabricmon.catalogue import Group, Signal
 from fabricmon.model import LinkEvent, Mark, Outcome, PortId, Verdict
 from fabricmon.parse.words import PortState
 from fabricmon.sources.paths import NET_CLASS, RDMA_CLASS, port_folder
@@ -278,6 +278,22 @@ class TestCounters:
         node.pipeline.intake.resume_counters(b"\xff{")
         node.settle()
         assert node.pipeline.snapshot.verdict is Verdict.HEALTHY
+
+    def test_a_folder_of_counters_that_vanishes(
+        self, host: FakeHost, node: Running
+    ) -> None:
+        """No value of the past is shown, though nothing reads the files any more."""
+        intake, port = node.pipeline.intake, node.pipeline.intake.observed.port(PORT)
+        (spec,) = intake.window.by_signal(PORT, Signal.LINK_DOWN)
+        node.reader.held_sources = {"outages", "errors", "traffic"}
+        assert intake.window.value(PORT, spec) == 0
+        assert {Group.OUTAGES, Group.ERRORS, Group.TRAFFIC} < port.readings.keys()
+        before = intake.layout
+        host.remove(f"{FOLDER}/counters")
+        node.run(70)
+        assert intake.window.value(PORT, spec) is None
+        assert port.readings.keys() == {Group.HARDWARE, Group.NETDEV}
+        assert intake.layout != before
 
 
 class TestNews:

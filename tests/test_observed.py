@@ -199,7 +199,7 @@ class TestPorts:
         kept = [PortId("mlx5_0", 0), PORT, PortId("mlx5_1", 2)]
         for port in (*kept, PortId("mlx5_0", 2)):
             ports.port(port)
-        ports.keep_only(hca(1))
+        assert ports.keep_only(hca(1), hca(1)) == ()
         assert [seen.id for seen in ports] == kept
 
     def test_a_device_that_is_gone(self) -> None:

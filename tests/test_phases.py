@@ -57,7 +57,7 @@ def test_the_agent_has_that_of_its_name(
 
     async def serve(settings: Settings, drive: LiveDrive) -> None:
         started.append(settings)
-        drive.host.close()
+        drive.close(0)
 
     monkeypatch.setattr(run, "_serve", serve)
     file = tmp_path / "fabricmon.yaml"

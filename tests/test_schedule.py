@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from fabricmon.model import Outcome, Target
+from fabricmon.lanes import Progress
+from fabricmon.model import Outcome, Repeats, Target
 from fabricmon.schedule import MAX_ERRNOS, Entry, Schedule
 from fabricmon.sources.protocol import Lane, Scope, Source
 
@@ -45,6 +46,37 @@ def add(
     entry = schedule.entry(what.name, device)
     assert entry is not None
     return entry
+
+
+class TestRepeats:
+    def test_in_flight_only_while_a_poll_is(self, schedule: Schedule) -> None:
+        """A job that repeats is submitted once, and followed by its reader."""
+        entry = add(schedule)
+        entry.repeat(Repeats(ORIGIN + 1, 0.5, ORIGIN + 3, 1.0))
+        assert schedule.take_due(ORIGIN) == [entry]
+        assert entry.in_flight_since is None
+        assert schedule.next_due == ORIGIN + 8
+        schedule.follow([Progress(entry.job, ORIGIN + 1, None)])
+        (health,) = schedule.health()
+        assert (health.last_success, health.in_flight_since) == (ORIGIN + 1, None)
+        schedule.follow([Progress(entry.job, ORIGIN + 1, ORIGIN + 1.5)])
+        assert [each.file for each in schedule.hung(ORIGIN + 2)] == ["state"]
+
+    def test_late_end(self, schedule: Schedule) -> None:
+        """One that did not end in time counts as any other poll."""
+        entry = add(schedule)
+        entry.repeat(Repeats(ORIGIN, 0.5, ORIGIN + 3, 1.0))
+        schedule.take_due(ORIGIN)
+        assert schedule.take_due(ORIGIN + 8) == [entry]
+        assert entry.in_flight_since == ORIGIN + 8
+
+    def test_of_another_target(self, schedule: Schedule) -> None:
+        """What an earlier device of the name does tells nothing of this one."""
+        entry = add(schedule)
+        job = entry.job
+        entry.aim(Target("mlx5_0"))
+        schedule.follow([Progress(job, ORIGIN + 1, ORIGIN + 1)])
+        assert (entry.last_success, entry.in_flight_since) == (None, None)
 
 
 class TestDue:

@@ -114,8 +114,14 @@ class TestFile:
         [
             ("nodes:\n  n1: [\n", "topology.yaml:"),
             ("cluster: east\n", "has no nodes"),
-            (b"nodes: {n1: \xff}", "no UTF-8"),
-            (b"#" * (9 << 20), "larger than 8 MiB"),
+            (
+                b"nodes:\n  n1: \xff\n",
+                r"/topology.yaml:2: topology: not UTF-8 text \(write the file",
+            ),
+            (
+                b"#" * (9 << 20),
+                r"/topology.yaml: topology: larger than 8 MiB \(leave out the ports",
+            ),
         ],
     )
     def test_bad(self, tmp_path: Path, text: str | bytes, why: str) -> None:
@@ -124,9 +130,15 @@ class TestFile:
             self.load(tmp_path, text)
 
     def test_missing(self, tmp_path: Path) -> None:
-        """The key is named, and what to do."""
-        with pytest.raises(ConfigError, match=r"topology: .*No such file.*remove"):
+        """The file and the key are named, and what to do."""
+        why = r"/none.yaml: topology: No such file or directory \(name .* remove"
+        with pytest.raises(ConfigError, match=why):
             load_topology(str(tmp_path / "none.yaml"), "n1")
+
+    def test_impossible_name(self) -> None:
+        """A name that no file can have is an error as any other."""
+        with pytest.raises(ConfigError, match=r"topology: .*null .*remove"):
+            load_topology("/etc/\0", "n1")
 
 
 def test_addresses_from_everywhere() -> None:

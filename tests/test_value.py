@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import msgspec
 import pytest
 
 from fabricmon.model import PortId
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 
 class Place(Value, frozen=True):
@@ -45,3 +46,28 @@ def test_dataclasses_know_it() -> None:
         "port": {"device": "mlx5_0", "port": 1},
         "slot": 2,
     }
+
+
+class Tally(State):
+    """State with a default that is made anew."""
+
+    name: str
+    seen: list[int] = msgspec.field(default_factory=list)
+
+
+def test_state_changes_and_is_no_key() -> None:
+    """What a module keeps it changes in place, each its own."""
+    one, other = Tally("a"), Tally("a")
+    one.seen.append(1)
+    one.name = "b"
+    assert (other.name, other.seen) == ("a", [])
+    assert one != other == Tally("a")
+    with pytest.raises(TypeError):
+        hash(one)
+
+
+def test_dataclasses_know_state() -> None:
+    """A copy of it is one of their calls."""
+    one = Tally("a", [1])
+    copy = dataclasses.replace(one, seen=[2])
+    assert (copy.name, copy.seen, one.seen) == ("a", [2], [1])

@@ -18,7 +18,7 @@ from fabricmon.catalogue import (
     Signal,
 )
 from fabricmon.config import Config
-from fabricmon.model import Absence, Delta, Mark, Move, PortId, Reading
+from fabricmon.model import Absence, Delta, Mark, Move, PortId, Reading, ReadPlan
 from fabricmon.window import Window
 from tests.views import SPECS, spec
 
@@ -403,6 +403,22 @@ def test_file_that_leaves_the_list_has_no_value() -> None:
     assert window.value(PORT, b) is None
     (move,) = window.add(Reading(PORT, 10.0, (a, b), (1, 3)), 5.0)
     assert (move.increase, move.seconds) == (2, 10.0)
+
+
+def test_files_that_are_read_no_longer_have_no_values() -> None:
+    """Where a whole list of files goes, none is shown, and none counts as full."""
+    window = Window(WIDE)
+    a, b, c = spec("a"), spec("b"), spec("c", width=8)
+    window.add(Reading(PORT, 0.0, (a, c), (1, 255)), 5.0)
+    window.add(Reading(PORT, 0.0, (b,), (1,)), 5.0)
+    assert window.saturated(PORT) == (c,)
+    assert window.leave(ReadPlan(PORT, (a, c), ("/a", "/c"), 0))
+    assert [window.value(PORT, each) for each in (a, b, c)] == [None, 1, None]
+    assert window.saturated(PORT) == ()
+    assert not window.leave(ReadPlan(PORT, (a, c), ("/a", "/c"), 0))
+    (move,) = window.add(Reading(PORT, 10.0, (a, c), (3, 255)), 5.0)
+    assert (move.increase, move.seconds) == (2, 10.0)
+    assert window.saturated(PORT) == (c,)
 
 
 def test_generic_spec_of_the_same_file_is_the_same_counter() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import gc
 import importlib
 import signal
 import sys
@@ -103,6 +104,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if _command_in(words) in AGENTS:
         with suppress(ValueError):  # not the main thread: signals are not ours
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        gc.disable()  # what is made now stays: an agent that is ready looks, and rarely
+    try:
+        return _main(words)
+    finally:
+        gc.enable()
+
+
+def _main(words: list[str]) -> int:
     parser = _parser(words)
     options, rest = parser.parse_known_args(words)
     if rest:

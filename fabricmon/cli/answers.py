@@ -196,6 +196,8 @@ def _complaints(snapshot: Snapshot) -> Iterator[ToolFailure]:
     """Go through what is wrong and leaves nothing unknown of the fabric."""
     if snapshot.unsaved is not None:
         yield tool_failure(snapshot.unsaved)
+    if snapshot.unrecorded is not None:
+        yield tool_failure(snapshot.unrecorded)
     if snapshot.maintenance_error is not None:
         yield ToolFailure("maintenance", snapshot.maintenance_error)
 

@@ -11,12 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from fabricmon.agent import Agent, Settings
 from fabricmon.cli import CLASS_FOLDER
+from fabricmon.config import Config
 from fabricmon.config_load import Loaded, check_files, load
 from fabricmon.driving import LiveDrive
 from fabricmon.host.live_descriptors import raise_descriptor_limit
 from fabricmon.pipeline import Pipeline
+from fabricmon.runtime import memory
 from fabricmon.runtime.cores import settle_on_cores
 from fabricmon.runtime.logging import make_logger
 from fabricmon.schedule import phase_of
@@ -38,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Watch until SIGTERM; raises `ConfigError`, `HostError`."""
+    memory.keep_little_free()
     loaded = load_for_agent(options.config)
     if options.or_demo and not has_devices(loaded.config.root):
         from fabricmon.cli import demo  # noqa: PLC0415 - only where it is needed
@@ -48,9 +53,11 @@ def run(options: argparse.Namespace) -> int:
     raise_descriptor_limit()
     settle_on_cores(loaded.config, log)
     drive = LiveDrive(loaded.config)
-    if drive.host.link_error is not None:
-        log.warning("link_events_unavailable", err=str(drive.host.link_error))
+    if drive.link_error is not None:
+        log.warning("link_events_unavailable", err=str(drive.link_error))
     node = loaded.config.node or socket.gethostname()
+    if loaded.config.history.minutes:
+        keep_history(drive, loaded.config, node)
     made = make_settings(loaded, node, log, options.config)
     settings = replace(made, phase=phase_of(node))
     if sys.stderr.isatty():
@@ -66,6 +73,13 @@ def load_for_agent(file: Path | None) -> Loaded:
     if loaded.config.topology is not None:
         load_topology(loaded.config.topology, loaded.config.node or "")
     return loaded
+
+
+def keep_history(drive: LiveDrive, config: Config, node: str) -> None:
+    """Keep the last minutes, headed by a configuration without secrets."""
+    from fabricmon.support.secrets import without_secrets  # noqa: PLC0415 - rare
+
+    drive.keep_history(config, node, without_secrets(msgspec.to_builtins(config)))
 
 
 def has_devices(root: str) -> bool:

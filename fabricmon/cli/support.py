@@ -1,7 +1,8 @@
 """``fabricmon support OUT.tar.gz``: one bundle for somebody who was not there.
 
-It holds the configuration without secrets, what this node shows for a minute as a trace,
-findings, the end of the log, versions and the unit. `fabricmon replay` plays its trace.
+It holds the configuration without secrets, the last minutes that the agent kept and what
+this node shows for a minute as one trace, findings, the end of the log, versions and the
+unit. `fabricmon replay` plays its trace.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from fabricmon import __version__
 from fabricmon.cli import FAILED, USAGE_ERROR, folder, number_up_to
 from fabricmon.cli.check import look
 from fabricmon.cli.record import record_node
+from fabricmon.config import Config
 from fabricmon.config_load import Loaded, load
 from fabricmon.driving import live_host
 from fabricmon.errors import FabricmonError
@@ -35,6 +37,8 @@ from fabricmon.host.record import RecordingHost
 from fabricmon.registry import SOURCES
 from fabricmon.support.anonymise import Anonymiser
 from fabricmon.support.bundle import MOST_TRACE_BYTES, TRACE, Bundle, Manifest
+from fabricmon.support.history import LastMinutes, job_paths, take_history
+from fabricmon.support.joining import JoinedTraces, Source
 from fabricmon.support.parts import Parts
 from fabricmon.support.pseudonyms import Pseudonyms
 from fabricmon.support.secrets import without_secrets
@@ -57,16 +61,51 @@ class _Wish:
     root: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Recordings:
+    """What the agent kept, and what was recorded now, if it could be."""
+
+    config: Config
+    history: LastMinutes
+    raw: Path | None
+    trouble: str | None
+
+    @property
+    def sources(self) -> list[Source]:
+        """All of them, in order of time."""
+        own = [Source(self.raw)] if self.raw is not None else []
+        return [*self.history.sources, *own]
+
+    def told(self, seconds: Sequence[float]) -> str:
+        """Say what the trace is made of; ``seconds`` are those of each recording."""
+        count = len(self.history.sources)
+        parts = []
+        if count:
+            kept = sum(seconds[:count])
+            until = datetime.fromtimestamp(self.history.until, UTC)
+            parts.append(
+                f"{kept:.0f} s that the agent kept, in {count} files, until "
+                f"{until.isoformat(timespec='seconds')}"
+            )
+        if self.raw is not None:
+            own = sum(seconds[count:])
+            parts.append(f"{own:.0f} s, from when the command began")
+        return ", then ".join(parts) + (
+            f": {self.history.note}" if self.history.note else ""
+        )
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("bundle", type=Path, metavar="OUT.tar.gz")
     parser.add_argument("--config", type=Path, metavar="FILE", help="file to read")
     parser.add_argument(
         "--seconds",
-        type=number_up_to(LONGEST_SECONDS),
+        type=_seconds,
         default=60.0,
         metavar="N",
-        help="how long to record (default 60): the agent keeps no history",
+        help="how long to record (default 60); 0: only what the agent kept, see "
+        "history.minutes",
     )
     parser.add_argument(
         "--anonymise",
@@ -111,6 +150,10 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _seconds(text: str) -> float:
+    return 0.0 if text == "0" else number_up_to(LONGEST_SECONDS)(text)
+
+
 def _misuse(options: argparse.Namespace) -> str | None:
     """Return what is wrong with the arguments together."""
     if options.anonymise and options.with_logs:
@@ -136,11 +179,13 @@ def _gather(
     node = loaded.config.node or socket.gethostname()
     document = _document(bundle, options)
     with tempfile.TemporaryDirectory(prefix="fabricmon-support-") as name:
+        last = take_history(loaded.config, Path(name), MOST_TRACE_BYTES)
         raw = Path(name, "raw.jsonl.gz")
-        trouble = _record(loaded, node, wish, raw)
+        trouble = _record(loaded, node, wish, raw) if wish.seconds else None
+        made = _Recordings(loaded.config, last, raw if raw.exists() else None, trouble)
         if wish.anonymiser is not None:
-            _learn(wish.anonymiser, loaded, node, document, raw)
-        _add_trace(bundle, raw, wish, trouble)
+            _learn(wish.anonymiser, loaded, node, document, made)
+        _add_trace(bundle, Path(name, TRACE), wish, made)
     parts = Parts(
         loaded, document, wish.anonymiser, root=wish.root or loaded.config.root
     )
@@ -207,15 +252,15 @@ def _learn(
     loaded: Loaded,
     node: str,
     document: dict[str, Any],
-    raw: Path,
+    made: _Recordings,
 ) -> None:
     """Let the anonymiser know every name before the first is replaced."""
     anonymiser.learn("host", {node, socket.gethostname()})
     anonymiser.learn("user", _people())
     anonymiser.learn_from(msgspec.to_builtins(loaded.config))
     anonymiser.learn_from(document)
-    if raw.exists():
-        names_of(raw, anonymiser)
+    for source in made.sources:
+        names_of(source.path, anonymiser)
 
 
 def _people() -> Iterator[str]:
@@ -225,24 +270,30 @@ def _people() -> Iterator[str]:
             yield entry.pw_name
 
 
-def _add_trace(bundle: Bundle, raw: Path, wish: _Wish, trouble: str | None) -> None:
-    clean = raw.with_name(TRACE)
+def _add_trace(bundle: Bundle, clean: Path, wish: _Wish, made: _Recordings) -> None:
+    if not made.sources:
+        reasons = filter(None, (made.trouble, made.history.note))
+        bundle.fail("trace", "; ".join(reasons))
+        return
     try:
+        config = without_secrets(msgspec.to_builtins(made.config))
+        joined = JoinedTraces(made.sources, config)
         kept = rewrite(
-            raw,
+            joined,
             clean,
             with_logs=wish.with_logs,
             anonymiser=wish.anonymiser,
             most_bytes=MOST_TRACE_BYTES,
+            job_paths=job_paths(made.config),
         )
     except (FabricmonError, OSError, msgspec.ValidationError) as error:
-        bundle.fail("trace", trouble or str(error))
+        bundle.fail("trace", made.trouble or str(error))
         return
-    note = f"{kept.seconds:.0f} s, from when the command began: no history is kept"
+    note = made.told(joined.recorded)
     if kept.is_cut:
         note += "; cut short: it grew too large"
-    if trouble:
-        note += f"; {trouble}"
+    if made.trouble:
+        note += f"; {made.trouble}"
     bundle.add_file("trace", TRACE, clean, note)
 
 

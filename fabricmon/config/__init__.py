@@ -14,6 +14,9 @@ from fabricmon.config.expected import (
     Expectation,
     Profile,
 )
+from fabricmon.config.history import (
+    History,
+)
 from fabricmon.config.host_side import (
     DeviceHealth,
     Modules,
@@ -50,6 +53,7 @@ from fabricmon.config.reading import (
 from fabricmon.config.redact import (
     Exposure,
     LabelRedaction,
+    LineRedaction,
     Redaction,
 )
 from fabricmon.config.serving import (
@@ -87,11 +91,13 @@ __all__ = [
     "Expectation",
     "Exposure",
     "Fusion",
+    "History",
     "Inspector",
     "Isolation",
     "Jobs",
     "Kubernetes",
     "LabelRedaction",
+    "LineRedaction",
     "LinkErrors",
     "LinkState",
     "Listen",
@@ -167,6 +173,7 @@ class Config(Section, frozen=True):
     mqtt: Mqtt = field(default_factory=Mqtt)
     kubernetes: Kubernetes = field(default_factory=Kubernetes)
     log: Log = field(default_factory=Log)
+    history: History = field(default_factory=History)
     logs: Logs = field(default_factory=Logs)
     jobs: Jobs = field(default_factory=Jobs)
     settings: Settings = field(default_factory=Settings)

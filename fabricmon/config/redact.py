@@ -28,6 +28,25 @@ class Redaction(Section, frozen=True):
     to be joined; null: a random key of this node, kept in the state folder."""
 
 
+class LineRedaction(Section, frozen=True):
+    """What lines of the agent's own log may name. Needs a restart.
+
+    A node's journal is read by who runs the node, so all is kept; where lines are
+    collected, as those of pods are, they leave it.
+    """
+
+    jobs: Exposure = "keep"
+    """Names of jobs and hashes of their communicators."""
+    peers: Exposure = "keep"
+    """Names and addresses of other nodes."""
+    users: Exposure = "keep"
+    """Names of users, as paths of home folders tell them."""
+    log_text: Literal["keep", "remove"] = "keep"
+    """Text of job logs and of the kernel's log that a finding quotes."""
+    key_file: str | None = None
+    """File with the key of pseudonyms; as ``mqtt.redact.key_file``."""
+
+
 class LabelRedaction(Section, frozen=True):
     """What the labels ``job`` and ``peer`` may name."""
 

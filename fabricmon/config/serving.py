@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from fabricmon.config.redact import LabelRedaction
+from fabricmon.config.redact import LabelRedaction, LineRedaction
 from fabricmon.config.words import Count, Section, Timeout
 
 
@@ -77,3 +77,5 @@ class Log(Section, frozen=True):
     """``auto`` is console on a terminal and JSON elsewhere."""
     level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level that is written."""
+    redact: LineRedaction = field(default_factory=LineRedaction)
+    """What lines about findings and jobs may name."""

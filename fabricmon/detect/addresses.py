@@ -8,7 +8,6 @@ nor do those of containers, whose network devices are not the port's own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -29,6 +28,7 @@ from fabricmon.model import (
 from fabricmon.parse.address import is_routable, plain_peer
 from fabricmon.port_key import port_key
 from fabricmon.summaries import one_line
+from fabricmon.value import State
 
 Addresses = tuple[str, ...]
 """Each with the type of its GID after a blank: RoCE v1 and v2 have tables of their own."""
@@ -49,8 +49,7 @@ class SavedTables(Struct, frozen=True):
     ports: tuple[SavedAddresses, ...] = ()
 
 
-@dataclass(slots=True)
-class _Port:
+class _Port(State):
     """The addresses of a port; ``before`` what they were until ``since``."""
 
     now: Addresses

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from statistics import fmean, median
+
+from msgspec import field
 
 from fabricmon.catalogue import Signal
 from fabricmon.config import Stragglers
@@ -28,6 +29,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.summaries import one_line
+from fabricmon.value import State
 
 MINUTE_SECONDS = 60.0
 
@@ -36,8 +38,7 @@ _RATES = 12  # newest rates of windows that a minute's rate is taken of
 _BACK = 0.05  # how far above the limit the share must be for it to be over
 
 
-@dataclass(slots=True)
-class _Past:
+class _Past(State):
     """Shares of time that were busy, and rates, minute by minute."""
 
     busy: deque[float] = field(default_factory=lambda: deque(maxlen=_PAST_MINUTES))

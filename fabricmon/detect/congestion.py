@@ -9,9 +9,10 @@ past (``health-systems``, A7; ``faults``, N22 and N23).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from math import inf
 from statistics import median
+
+from msgspec import field
 
 from fabricmon.catalogue import CounterSpec, Signal
 from fabricmon.config import Config
@@ -37,6 +38,7 @@ from fabricmon.model import (
     Role,
     View,
 )
+from fabricmon.value import State
 
 LOOK_SECONDS = 10.0
 """Driver statistics come so often; all ports are looked at together."""
@@ -57,8 +59,7 @@ _LOADS = {
 }
 
 
-@dataclass(slots=True)
-class _Port:
+class _Port(State):
     """One port: what moves, how much, and how much is usual."""
 
     specs: dict[CounterSpec, float] = field(default_factory=dict)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -20,6 +19,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.summaries import one_line
+from fabricmon.value import State
 
 IGNORED = frozenset({Signal.TRANSMIT_WAIT})
 """Full within a second of stall at 400 Gb/s, so always full somewhere: no blind spot."""
@@ -39,8 +39,7 @@ class SavedCeiling(Struct, frozen=True):
     since: float
 
 
-@dataclass(slots=True)
-class _Full:
+class _Full(State):
     """The full counters of a port and the finding that lists them."""
 
     specs: tuple[CounterSpec, ...]

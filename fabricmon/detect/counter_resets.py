@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -25,6 +24,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.summaries import one_line
+from fabricmon.value import State
 
 MOST_EVIDENCE = 8
 """Counters named in one finding; the rest is counted."""
@@ -44,8 +44,7 @@ class SavedReset(Struct, frozen=True):
     told: float
 
 
-@dataclass(slots=True)
-class _Fallen:
+class _Fallen(State):
     """The counters of one port that fell, until they are told."""
 
     info: PortInfo

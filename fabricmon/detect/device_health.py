@@ -8,7 +8,6 @@ seconds. One alone warns, or says nothing: a rail without work stands still, too
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import inf
 
 from msgspec import Struct
@@ -40,7 +39,7 @@ from fabricmon.model import (
 )
 from fabricmon.sources.protocol import Lane
 from fabricmon.summaries import one_line
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 LOOK_SECONDS = 5.0
 """How often counters and reads are looked at."""
@@ -76,8 +75,7 @@ class _Sign(Value, frozen=True):
     evidence: Evidence
 
 
-@dataclass(slots=True)
-class _Signs:
+class _Signs(State):
     """What is held against one device now."""
 
     kernel: _Sign | None = None

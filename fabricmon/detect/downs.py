@@ -9,12 +9,11 @@ which a sample saw one are twelve.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fabricmon.detect.statistics import decayed
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 MOST_DOWNS = 300
 """Kept at most: an 8-bit counter can tell of 255 in one step."""
@@ -50,8 +49,7 @@ class Sign(Value, frozen=True):
     lumped: bool = False
 
 
-@dataclass(slots=True)
-class Down:
+class Down(State):
     """The port went down between ``low`` and ``high`` and was up again by ``up``.
 
     ``times`` is more than one where a counter tells how often it happened while nobody

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import inf, isfinite
 
 import msgspec
+from msgspec import field
 
 from fabricmon.catalogue import CounterSpec
 from fabricmon.history import History
 from fabricmon.model import Evidence, Finding, Move, PortId
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 MOST_RECOVERIES = 64
 """Steps of the recovery counter that are kept: far more than any limit."""
@@ -50,8 +51,7 @@ class SavedWatches(msgspec.Struct, frozen=True):
     ports: tuple[SavedWatch, ...] = ()
 
 
-@dataclass(slots=True)
-class Watch:
+class Watch(State):
     """A port that has errors; times are monotonic seconds."""
 
     pending: list[Move] = field(default_factory=list)

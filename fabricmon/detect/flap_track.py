@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from fabricmon.detect.downs import Down, Downs, SavedDown, estimate, restored
 from fabricmon.detect.flap_account import FlapAccount
 from fabricmon.model import Evidence, OutageSummary, PortInfo
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 _HOUR_SECONDS = 3600.0
 MOST_OUTAGES = 300
@@ -47,8 +47,7 @@ class PastOutage(Value, frozen=True):
     seconds: float
 
 
-@dataclass(slots=True)
-class Track:
+class Track(State):
     """One port. ``since`` is when it stopped being ACTIVE, None while it is.
 
     ``fell`` tells that this outage was seen as DOWN, ``off`` that someone switched the

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import field
 
 from fabricmon.catalogue import Signal
 from fabricmon.config import Congestion
@@ -32,6 +33,7 @@ from fabricmon.model import (
 )
 from fabricmon.parse.words import LinkLayer
 from fabricmon.summaries import one_line
+from fabricmon.value import State
 
 KIND = "config_mismatch"
 
@@ -58,8 +60,7 @@ _SETTINGS: tuple[tuple[str, str, _Text], ...] = (
 )
 
 
-@dataclass(slots=True)
-class _Port:
+class _Port(State):
     """What speaks against a port's settings, and since when (monotonic)."""
 
     lossy: int = 0
@@ -77,8 +78,7 @@ class _Port:
         return None if since is None or now - since < least else since
 
 
-@dataclass(slots=True)
-class _Different:
+class _Different(State):
     """A setting in which a port differs from most rails."""
 
     port: PortInfo
@@ -87,8 +87,7 @@ class _Different:
     since: float
 
 
-@dataclass(slots=True)
-class FlowSettings:
+class FlowSettings(State):
     """Holds settings and drops against each other."""
 
     limits: Congestion

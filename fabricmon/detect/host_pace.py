@@ -10,7 +10,6 @@ information: so many queue pairs that devices fetch their state from the host (F
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from statistics import median
 
 from fabricmon import catalogue
@@ -29,6 +28,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.summaries import one_line
+from fabricmon.value import State
 
 GPUDIRECT_OFF = "gdr_disabled"
 """Kind of the log event that says so."""
@@ -41,8 +41,7 @@ _GUESS = 0.5  # of what may be behind stalls that slow nothing much
 _AGAIN_SECONDS = 5.0  # signs come as often as errors are read
 
 
-@dataclass(slots=True)
-class _Pace:
+class _Pace(State):
     """How fast the rails of a job were since it began, as shares of the line rate."""
 
     began: float

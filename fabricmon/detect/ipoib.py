@@ -7,7 +7,6 @@ told only where most equal ports have their interface up: many sites use none.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fabricmon.catalogue import Signal
 from fabricmon.config import Config
@@ -25,6 +24,7 @@ from fabricmon.model import (
 )
 from fabricmon.parse.words import LinkLayer, PortState
 from fabricmon.summaries import one_line
+from fabricmon.value import State
 
 FRESH_SECONDS = 60.0
 """An interface that was not read for so long is not there any more."""
@@ -33,8 +33,7 @@ _UP, _DOWN = "up", "down"
 _PEERS_MINIMUM = 3
 
 
-@dataclass(slots=True)
-class _Silence:
+class _Silence(State):
     """Since when an interface is down beside an ACTIVE port, and samples that said so."""
 
     since: float

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf
 from statistics import median
 
@@ -27,7 +26,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.summaries import one_line
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 SOURCE = "modules"
 """Name of the source whose records are judged here."""
@@ -38,8 +37,7 @@ _ALARMS = {
 }
 
 
-@dataclass(slots=True)
-class _Streak:
+class _Streak(State):
     """Samples in a row that were beyond a limit."""
 
     samples: int = 0

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from msgspec import Struct
 
 from fabricmon.detect.downs import estimate
 from fabricmon.detect.expectation import Why
 from fabricmon.model import LinkStatus, NetdevStatus, PortId, PortView
 from fabricmon.parse.words import LinkLayer, PhysState, PortState
+from fabricmon.value import State
 
 TRAINED = frozenset({PortState.INIT, PortState.ARMED})
 """States of a link that is trained and waits to be configured."""
@@ -29,8 +28,7 @@ class SavedOutage(Struct, frozen=True):
     off_at: float | None = None
 
 
-@dataclass(slots=True)
-class Outage:
+class Outage(State):
     """What is known of a port since it was last seen ACTIVE.
 
     It went down between ``low`` (last seen up) and ``high`` (first seen not up), as

@@ -9,8 +9,9 @@ that the device calls it a storm.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from statistics import median
+
+from msgspec import field
 
 from fabricmon.catalogue import CounterSpec, Signal
 from fabricmon.config import Congestion
@@ -35,7 +36,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.summaries import one_line
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 ORIGIN = "pause_origin"
 
@@ -56,16 +57,14 @@ _MARKS = (
 """What the device counts when its host holds it up, the gravest first."""
 
 
-@dataclass(slots=True)
-class _Episode:
+class _Episode(State):
     """A time in which a port sends pause; monotonic seconds."""
 
     began: float
     newest: float
 
 
-@dataclass(slots=True)
-class _Port:
+class _Port(State):
     """What of a port's pause moved, and when."""
 
     specs: dict[CounterSpec, float] = field(default_factory=dict)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fabricmon.catalogue import Signal
 from fabricmon.config import Pcie
@@ -36,6 +35,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.summaries import one_line
+from fabricmon.value import State
 
 MOST_STEPS = 256
 """Steps kept of one counter; a storm of lines keeps the newest."""
@@ -74,8 +74,7 @@ class SavedFault(Struct, frozen=True):
     last: float
 
 
-@dataclass(slots=True)
-class _Channel:
+class _Channel(State):
     """One who counts errors of one grade."""
 
     signal: str
@@ -91,8 +90,7 @@ class _Channel:
         return [step for step in self.steps if now - step[0] <= seconds]
 
 
-@dataclass(slots=True)
-class _Episode:
+class _Episode(State):
     """Errors of a device that are worth telling, until they are over."""
 
     grade: Grade

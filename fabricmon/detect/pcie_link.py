@@ -8,7 +8,6 @@ a model, and never was better, is how the node was built.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -35,7 +34,7 @@ from fabricmon.model import (
     View,
 )
 from fabricmon.summaries import one_line
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 IDLE_PEERS = 2
 """Idle devices at full speed that prove that idle links do not save power here."""
@@ -52,8 +51,7 @@ class SavedPciLink(Struct, frozen=True):
     since: float | None = None
 
 
-@dataclass(slots=True)
-class _Watch:
+class _Watch(State):
     """One device: its newest sample, and since when it is low."""
 
     address: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from statistics import median
+
+from msgspec import field
 
 from fabricmon.catalogue import CounterSpec, Signal
 from fabricmon.config import Config
@@ -29,7 +30,7 @@ from fabricmon.model import (
 )
 from fabricmon.parse.words import PortState
 from fabricmon.summaries import one_line
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 KIND = "post_flap_degraded"
 REMEMBERED = 8
@@ -57,8 +58,7 @@ class _Rate(Value, frozen=True):
     value: float
 
 
-@dataclass(slots=True)
-class _Port:
+class _Port(State):
     """A port, what was usual before it flapped, and what came after."""
 
     usual: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))

@@ -8,13 +8,15 @@ adds up what falls short of it.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 from math import sqrt
 from statistics import fmean
+
+from msgspec import field
 
 from fabricmon.config import Stragglers
 from fabricmon.detect.rail_comparison import Compared
 from fabricmon.model import PortId
+from fabricmon.value import State
 
 _ALLOWANCE = 0.5  # deviations: half the shift to be found, as Page has it
 
@@ -24,8 +26,7 @@ def cusum(sum_so_far: float, shortfall: float) -> float:
     return max(0.0, sum_so_far + shortfall - _ALLOWANCE)
 
 
-@dataclass(slots=True)
-class _Past:
+class _Past(State):
     """What a rail used to do, and how far it falls short of that by now."""
 
     mean: float

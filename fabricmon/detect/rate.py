@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fabricmon.config import Config
 from fabricmon.detect.packing import pack, unpack
@@ -32,7 +31,7 @@ from fabricmon.model import (
 from fabricmon.parse.words import PortState, Rate
 from fabricmon.port_key import port_key
 from fabricmon.summaries import one_line
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 SDR_GBPS = 2.5
 """Rate of a lane that a kernel prints for every lane speed that it does not know."""
@@ -74,8 +73,7 @@ class Level(Value, frozen=True):
         return self.unit == other.unit and self.value < TOLERANCE * other.value
 
 
-@dataclass(slots=True)
-class _Link:
+class _Link(State):
     """One port: its best level, the last one, and since when it is low."""
 
     key: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fabricmon.model import LibrarySetting, LogEvent, View
+from fabricmon.value import State
 
 KIND = "env_setting"
 """Kind of the log events that name a setting; its fields are ``name`` and ``value``."""
@@ -34,8 +34,7 @@ class SavedTold(Struct, frozen=True):
     settings: dict[str, str]
 
 
-@dataclass(slots=True)
-class Told:
+class Told(State):
     """What a log told of one process; times are monotonic."""
 
     file: str

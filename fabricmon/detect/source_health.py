@@ -88,6 +88,15 @@ class SourceHealth:
         if recent and not self._late:
             yield self._starved(view)
 
+    @property
+    def stale(self) -> tuple[Health, ...]:
+        """What was late when it was last judged, but for what fails on every unit."""
+        return tuple(each.health for each in self._stale_ones())
+
+    def _stale_ones(self) -> list[_Late]:
+        failing = self._failing()
+        return [each for each in self._late if each.health.source not in failing]
+
     def _failing(self) -> frozenset[str]:
         """Return the sources that fail on every unit."""
         failing = {late.health.source for late in self._late if _fails(late)}
@@ -111,8 +120,7 @@ class SourceHealth:
 
     def _stale(self, view: View) -> Iterator[Finding]:
         """Yield one finding for all that is late on some units."""
-        failing = self._failing()
-        late = [each for each in self._late if each.health.source not in failing]
+        late = self._stale_ones()
         if not late:
             return
         late.sort(key=lambda each: (not each.hangs, -each.age))

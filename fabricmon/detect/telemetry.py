@@ -47,11 +47,8 @@ class Telemetry:
         self._offset = view.onset_offset
         yield from self._ceilings.judge(view)
         yield from self._resets.judge(view)
-        late = tuple(self._sources.judge(view))
-        differing = tuple(self._differences.judge(view))
-        yield from late
-        if all(finding.kind != "telemetry_stale" for finding in late):
-            yield from differing  # old values explain what differs
+        yield from self._sources.judge(view)
+        yield from self._differences.judge(view, self._sources.stale)
 
     def blind(self, view: View) -> Iterator[Blindness]:
         """Yield every kind about ports where the RDMA class as a whole cannot be seen.

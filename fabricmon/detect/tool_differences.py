@@ -6,7 +6,7 @@ where the files said the same from before the tool began until after it ended.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fabricmon.detect.wording import port_source
@@ -14,6 +14,7 @@ from fabricmon.model import (
     Action,
     Evidence,
     Finding,
+    Health,
     LinkStatus,
     Part,
     PortId,
@@ -59,8 +60,12 @@ class ToolDifferences:
         self._steady: dict[PortId, LinkStatus] = {}
         self._differences: dict[_Place, _Difference] = {}
 
-    def judge(self, view: View) -> Iterator[Finding]:
-        """Yield one finding for all that differs, as long as it does."""
+    def judge(self, view: View, stale: Sequence[Health] = ()) -> Iterator[Finding]:
+        """Yield one finding for all that differs, as long as it does.
+
+        Old values explain what differs: devices of which a source is ``stale``, and
+        what a tool said that is, are left out meanwhile.
+        """
         for status in view.statuses:
             self._watch(status)
         for report in view.reports:
@@ -82,7 +87,7 @@ class ToolDifferences:
         told = {
             place: difference
             for place, difference in self._differences.items()
-            if difference.confirmed
+            if difference.confirmed and not _is_explained(place, difference, stale)
         }
         if told:
             yield _finding(told, view)
@@ -140,6 +145,13 @@ class ToolDifferences:
                 del self._differences[place]
             elif field == _STATE or status.complete:
                 difference.confirmed = True
+
+
+def _is_explained(
+    place: _Place, difference: _Difference, stale: Sequence[Health]
+) -> bool:
+    device, tool = place.port.device, difference.tool
+    return any(each.unit == device or each.source == tool for each in stale)
 
 
 def _said(status: LinkStatus) -> tuple[object, ...]:

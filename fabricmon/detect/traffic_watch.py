@@ -6,12 +6,12 @@ has nothing to do. This tells only that a port stopped and its peers did not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 
 from fabricmon.catalogue import Signal
 from fabricmon.model import PortId, PortView, Role, View
 from fabricmon.parse.words import PortState
+from fabricmon.value import State
 
 BUSY_SECONDS = 45.0
 """A port whose traffic was last seen to flow so long ago is still at work: counters
@@ -28,8 +28,7 @@ _WATCHED = frozenset({Role.COMPUTE, Role.STORAGE})
 _BITS, _GIGA = 8, 1e9
 
 
-@dataclass(slots=True)
-class _Traffic:
+class _Traffic(State):
     """The bytes of one port as last read, and when they last moved."""
 
     total: float

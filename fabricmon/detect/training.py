@@ -6,20 +6,18 @@ up to ten thousand errors within seconds (``faults``: F05, F06, N03, N16).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.catalogue import Signal
 from fabricmon.config import LinkErrors
 from fabricmon.detect.grace import Grace
 from fabricmon.model import PortId, View
 from fabricmon.parse.words import PortState
+from fabricmon.value import State
 
 OUTAGE_SIGNALS = frozenset({Signal.LINK_DOWN, Signal.CARRIER_DOWN})
 """Counters that remember an outage shorter than a poll."""
 
 
-@dataclass(slots=True)
-class _Outage:
+class _Outage(State):
     """The newest outage of a port; ``end`` is when it was last seen not up."""
 
     begin: float

@@ -9,7 +9,8 @@ is its own doing in any case.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import field
 
 from fabricmon.catalogue import CounterSpec, Signal
 from fabricmon.config import Config
@@ -28,6 +29,7 @@ from fabricmon.detect.transport_rules import (
 )
 from fabricmon.detect.transport_telling import Case, folded, tell
 from fabricmon.model import Blindness, Finding, Mark, PortId, PortView, Role, View
+from fabricmon.value import State
 
 LOOK_SECONDS = 5.0
 """How often a port is looked at again while none of its counters moves."""
@@ -59,8 +61,7 @@ _NEEDS = {
 }
 
 
-@dataclass(slots=True)
-class _Port:
+class _Port(State):
     """What moved lately at one port, and which kinds hold since when."""
 
     specs: dict[CounterSpec, float] = field(default_factory=dict)

@@ -190,6 +190,19 @@ class Records(Section, frozen=True):
     """Entries kept at most, some 300 bytes each; the oldest goes first."""
 
 
+class Lines(Section, frozen=True):
+    """Log lines on standard error."""
+
+    format: Literal["auto", "json", "console"] = "auto"
+    """``auto`` is console on a terminal and JSON elsewhere."""
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """Lowest level that is written."""
+
+    def as_log(self) -> Log:
+        """Return it as the section that loggers are made of."""
+        return Log(format=self.format, level=self.level)
+
+
 class GateConfig(Section, frozen=True):
     """All of it."""
 
@@ -209,4 +222,4 @@ class GateConfig(Section, frozen=True):
     caution: Caution = field(default_factory=Caution)
     script: Script = field(default_factory=Script)
     journal: Records = field(default_factory=Records)
-    log: Log = field(default_factory=Log)
+    log: Lines = field(default_factory=Lines)

@@ -17,7 +17,7 @@ from fabricmon.gate.settings import GateConfig
 from fabricmon.gate.settings_rules import check_settings, is_loopback
 from fabricmon.sinks.mqtt_settings import read_access
 from fabricmon.text_file import read_text
-from fabricmon.yaml_text import Document, around, parse
+from fabricmon.yaml_text import parse, placed
 
 DEFAULT_FILE = Path("/etc/fabricmon/gate.yaml")
 """Read when no file is named."""
@@ -54,9 +54,9 @@ def load_gate(file: Path | None) -> LoadedGate:
         config = msgspec.convert(document.tree, GateConfig)
         check_settings(config)
     except msgspec.ValidationError as error:
-        raise _placed(_explained(str(error)), document, str(path)) from None
+        raise placed(_explained(str(error)), document, str(path)) from None
     except ConfigError as error:
-        raise _placed(error, document, str(path)) from None
+        raise placed(error, document, str(path)) from None
     return LoadedGate(config, str(path), tuple(_doubts(config)))
 
 
@@ -170,16 +170,3 @@ def _suggestion(section: str, name: str) -> str:
     known = [field.name for field in msgspec.structs.fields(struct)]
     close = difflib.get_close_matches(name, known, n=1)
     return f"did you mean {close[0]}?" if close else f"known here: {', '.join(known)}"
-
-
-def _placed(error: ConfigError, document: Document, file: str) -> ConfigError:
-    key = error.key or ""
-    while key and key not in document.lines:
-        key = around(key)
-    return ConfigError(
-        error.message,
-        file=file,
-        line=document.lines.get(key),
-        key=error.key,
-        remedy=error.remedy,
-    )

@@ -18,7 +18,7 @@ from fabricmon.host.live_addresses import read_addresses
 from fabricmon.host.live_clock import KernelClock
 from fabricmon.host.live_command import Commands
 from fabricmon.host.live_dcb import Bridges
-from fabricmon.host.live_descriptors import Descriptors
+from fabricmon.host.live_descriptors import NO_TRUST, Descriptors, Trust
 from fabricmon.host.live_devlink import Reporters
 from fabricmon.host.live_ethtool import DriverStatistics
 from fabricmon.host.live_files import Kernel, failure, read_once, real_path
@@ -80,6 +80,7 @@ class LiveHost:
         root: Folder that stands for the node's root.
         watch_links: Whether to listen for link events.
         own_folders: Folders of this process's own, which are not below the root.
+        trust: For how long a folder that was seen is not looked at again.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class LiveHost:
         *,
         watch_links: bool = False,
         own_folders: Sequence[str] = (),
+        trust: Trust = NO_TRUST,
     ) -> None:
         self._own_folders = tuple(f"{folder.rstrip('/')}/" for folder in own_folders)
         self._prefix = str(Path(root).absolute()).rstrip("/")
@@ -95,7 +97,7 @@ class LiveHost:
         self._lock = Lock()
         self._firmware_reads = 0
         self._boot_id = ""
-        self._descriptors = Descriptors(self._prefix)
+        self._descriptors = Descriptors(self._prefix, trust=trust)
         self._is_node = Kernel().owns_path(f"{self._prefix}/sys")
         self._own_network = self._is_node and self._shares_network()
         self._logs = LiveLogs(self._prefix, self._real_prefix, self.names)

@@ -2,9 +2,10 @@
 
 A read through a kept descriptor costs a tenth of open, read and close. It shows the
 live value as long as the path still leads to that file, so before each burst the
-folders are compared with what they were: one stat a folder. A device that was removed,
-replaced or renamed has another folder; files of fake trees and of /run are exchanged
-by renaming, which moves their folder's time stamp.
+folders are compared with what they were: one stat a folder, for all bursts of a moment.
+A device that was removed, replaced or renamed has another folder; files of fake trees
+and of /run are exchanged by renaming, which moves their folder's time stamp. What the
+kernel has removed says so itself when it is read, so its folders are trusted longer.
 
 Each burst owns its descriptors, and whoever reads it has taken it out of the table.
 So nobody closes a descriptor that another thread, perhaps hung, is reading from.
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import repeat
 from math import inf
 from threading import Lock
 
@@ -40,6 +42,12 @@ LOOK_SECONDS = 60.0
 
 MOST_DESCRIPTORS = 8192
 """Descriptors kept at most; 8 HCAs with all their counters have about 1,000."""
+
+KERNEL_TRUST_SECONDS = 1.0
+"""A folder of the kernel was looked at so lately: only names may have been exchanged."""
+
+TRUST_SECONDS = 0.1
+"""The same of one that others write: shorter than any period, as long as one moment."""
 
 _QUIET_NANOSECONDS = 1_000_000_000  # longer than the steps of any file system's clock
 _GONE = frozenset({errno.ENODEV, errno.ENOENT, errno.ESTALE, errno.ESRCH})
@@ -72,6 +80,31 @@ class _Identity(Value, frozen=True):
     inode: int
 
 
+class Trust(Value, frozen=True):
+    """For how long a folder is not looked at again, seconds; 0: each time."""
+
+    kernel: float = 0.0
+    others: float = 0.0
+
+
+NO_TRUST = Trust()
+"""A folder is looked at before each burst."""
+
+MOMENTARY = Trust(KERNEL_TRUST_SECONDS, TRUST_SECONDS)
+"""What an agent does that reads the same folders for many reasons."""
+
+
+class _Look(Value, frozen=True):
+    """What a path led to, and until when that is believed."""
+
+    place: _Place
+    until: float
+
+
+class _Replaced(Exception):  # noqa: N818 -- no error: a turn in the middle of a burst
+    """The files that are being read belong to another device than before."""
+
+
 @dataclass(slots=True)
 class _Burst:
     """Files that are read together; the lists have the order of ``paths``."""
@@ -92,6 +125,7 @@ class Descriptors:
         prefix: What stands before every path, without a slash at its end.
         limit: Descriptors kept at most; by default what the process may well spare.
         clock: Monotonic seconds, by which idle bursts are closed.
+        trust: For how long what was seen of a folder is believed.
     """
 
     def __init__(
@@ -99,7 +133,10 @@ class Descriptors:
         prefix: str = "",
         limit: int | None = None,
         clock: Callable[[], float] = time.monotonic,
+        trust: Trust = NO_TRUST,
     ) -> None:
+        self._trust = trust
+        self._looks: dict[str, _Look] = {}
         self._prefix = prefix
         self._limit = spare_descriptors() if limit is None else limit
         self._clock = clock
@@ -133,9 +170,10 @@ class Descriptors:
         if burst is None:
             burst = _new_burst(self._prefix, key)
         try:
-            if self._compare_folders(burst) and self._is_another(burst):
-                return [failure(errno.ESTALE)] * len(burst.paths)
+            self._check(burst)
             return self._read_burst(burst)
+        except _Replaced:
+            return [failure(errno.ESTALE)] * len(burst.paths)
         finally:
             self._give_back(key, burst)
 
@@ -149,6 +187,10 @@ class Descriptors:
                 if any(path == prefix or path.startswith(below) for path in key)
             ]
         self._close_all(gone)
+        whole = self._prefix + prefix
+        for folder in tuple(self._looks):
+            if folder == whole or folder.startswith(self._prefix + below):
+                self._looks.pop(folder, None)
 
     def close(self) -> None:
         """Close everything; what is being read is closed when its reader is done."""
@@ -159,19 +201,22 @@ class Descriptors:
     def _read_burst(self, burst: _Burst) -> list[bytes | ReadError]:
         contents: list[bytes | ReadError] = []
         add = contents.append
-        pread = os.pread
-        for index, descriptor in enumerate(burst.descriptors):
-            if descriptor == _NOT_OPEN:
+        descriptors = burst.descriptors
+        while (index := len(contents)) < len(descriptors):
+            if descriptors[index] == _NOT_OPEN:
                 add(self._open(burst, index))
                 continue
-            try:
-                content = pread(descriptor, VALUE_BYTES, 0)
-                if len(content) < VALUE_BYTES:
-                    add(content)
-                else:
-                    add(read_whole(descriptor))
+            try:  # almost always to the end: no code of ours for each file
+                rest = descriptors[index:] if index else descriptors
+                for content in map(os.pread, rest, repeat(VALUE_BYTES), repeat(0)):
+                    if len(content) == VALUE_BYTES:
+                        add(read_whole(descriptors[len(contents)]))
+                    else:
+                        add(content)
             except OSError as error:
-                add(self._read_failed(burst, index, error.errno))
+                index = len(contents)
+                if descriptors[index] != _NOT_OPEN:
+                    add(self._read_failed(burst, index, error.errno))
         return contents
 
     def _read_failed(
@@ -180,7 +225,15 @@ class Descriptors:
         if number not in _GONE:
             return failure(number)
         self._drop(burst, index)
+        for folder in burst.folders:  # what was seen of them holds no longer
+            self._looks.pop(folder, None)
+        self._check(burst)
         return self._open(burst, index)
+
+    def _check(self, burst: _Burst) -> None:
+        """Let go of what is another file now; `_Replaced` if that of another device."""
+        if self._compare_folders(burst) and self._is_another(burst):
+            raise _Replaced
 
     def _open(self, burst: _Burst, index: int) -> bytes | ReadError:
         place = burst.places[burst.folder_of[index]]
@@ -214,21 +267,32 @@ class Descriptors:
         moved = False
         for index, folder in enumerate(burst.folders):
             before = burst.places[index]
-            try:
-                now = os.stat(folder)  # noqa: PTH116 -- hot path
-            except (OSError, ValueError):
-                burst.places[index] = None
-                moved = moved or before is not None
-                continue
-            if before is not None and before.is_still(now):
-                continue
-            burst.places[index] = self._place(now)
-            moved = True
+            place = self._look(folder, before)
+            if place is not before:
+                burst.places[index] = place
+                moved = True
         if moved:
             for index, descriptor in enumerate(burst.descriptors):
                 if descriptor != _NOT_OPEN:
                     self._drop(burst, index)
         return moved
+
+    def _look(self, folder: str, before: _Place | None) -> _Place | None:
+        """Return where a path leads: the same object while that is the same place."""
+        seen = self._looks.get(folder)
+        if seen is not None and self._clock() < seen.until:
+            return seen.place
+        try:
+            found = os.stat(folder)  # noqa: PTH116 -- hot path
+        except (OSError, ValueError):
+            self._looks.pop(folder, None)
+            return None
+        known = before if seen is None else seen.place
+        place = known if known and known.is_still(found) else self._place(found)
+        trust = self._trust.kernel if place.changed is None else self._trust.others
+        if trust and place.steady:
+            self._looks[folder] = _Look(place, self._clock() + trust)
+        return place
 
     def _is_another(self, burst: _Burst) -> bool:
         """Tell whether a folder was exchanged, and remember what is there now."""

@@ -43,6 +43,15 @@ class Command(Value, frozen=True):
         in_time = self.seconds <= seconds or self.output.exit_status is None
         return self.output if in_time else CommandOutput(b"", b"", None)
 
+    def printed(self) -> Printed:
+        """Return it as a trace has it."""
+        return Printed(
+            stdout=self.output.stdout.decode("utf-8", "surrogateescape"),
+            stderr=self.output.stderr.decode("utf-8", "surrogateescape"),
+            exit=self.output.exit_status,
+            seconds=self.seconds,
+        )
+
 
 class _Uptime:
     """/proc/uptime: its first number grows with time."""
@@ -112,6 +121,23 @@ class Node:
         if record.clock_error is not None:
             self.clock_error = record.clock_error
         return complaints
+
+    def whole(self, now: float, t: float) -> TraceRecord:
+        """Return the record of ``t`` that makes this node of an empty one.
+
+        But for its logs, its boot and the time on its wall clock.
+        """
+        known = self._commands.items()
+        return msgspec.structs.replace(
+            self.tree.whole(now),
+            t=t,
+            ethtool=self.statistics.whole(now),
+            command={name: command.printed() for name, command in known},
+            module=dict(self._modules),
+            dcb=dict(self._bridging),
+            devlink={place: dict(each) for place, each in self._reporters.items()},
+            clock_error=self.clock_error,
+        )
 
     def link_events(self, now: float) -> tuple[LinkEvent, ...]:
         """Return the changes of network devices since the last call."""

@@ -61,6 +61,18 @@ class DriverStatistics:
             for figure in figures.values()
         )
 
+    def whole(self, now: float) -> dict[str, dict[str, int | Ramp] | None]:
+        """Return all statistics of all devices as they are at ``now``."""
+        return {
+            netdev: {
+                name: (
+                    figure if isinstance(figure, Statistic) else figure.at(now)
+                ).value
+                for name, figure in figures.items()
+            }
+            for netdev, figures in self._netdevs.items()
+        }
+
     def _put(self, name: str, netdev: str, figure: int | Ramp, at: float) -> None:
         if isinstance(figure, int):
             if abs(figure) > MAX_NUMBER:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 from fabricmon.errors import TraceError
 from fabricmon.host.log_transcript import LogTranscript
@@ -39,6 +39,26 @@ FLUSH_SECONDS = 60.0
 _DIGITS = 6  # of seconds: what a trace holds
 
 
+class Tape(Protocol):
+    """Takes the records of one trace; `OSError` from any call ends the recording."""
+
+    def write(self, record: TraceRecord) -> None:
+        """Take one record."""
+
+    def flush(self) -> None:
+        """Hand over what was taken so far."""
+
+    def close(self) -> None:
+        """Complete the trace."""
+
+    def abandon(self) -> None:
+        """Leave the trace as it is."""
+
+
+def _private_trace(path: str, header: Header) -> Tape:
+    return TraceWriter(path, header, private=True)
+
+
 class RecordingHost:
     """Answers as ``inner`` does, and notes what is new in each answer.
 
@@ -50,6 +70,7 @@ class RecordingHost:
         path: Where the trace goes; ``.gz`` compresses it.
         node: Name of the node, for the header.
         config: Configuration for the header, as in its file.
+        open_tape: Begins a trace of a path and a header.
 
     Raises:
         TraceError: The trace cannot be written.
@@ -61,6 +82,8 @@ class RecordingHost:
         path: str | Path,
         node: str,
         config: Mapping[str, Any] | None = None,
+        *,
+        open_tape: Callable[[str, Header], Tape] = _private_trace,
     ) -> None:
         self._inner = inner
         self._lock = Lock()
@@ -71,15 +94,11 @@ class RecordingHost:
         self._path = str(path)
         self._is_over = False
         self._error: str | None = None
-        header = Header(
-            node=node,
-            boot_id=inner.boot_id(),
-            start=self._wall,
-            config=None if config is None else dict(config),
-            tells_links=inner.tells_links,
-        )
+        self._name = node
+        self._config = None if config is None else dict(config)
+        header = self._header()
         try:
-            self._writer = TraceWriter(path, header, private=True)
+            self._writer = open_tape(self._path, header)
         except OSError as error:
             reason = f"cannot be written: {error.strerror or error}"
             raise TraceError(reason, path=self._path) from None
@@ -120,8 +139,7 @@ class RecordingHost:
         """Unix seconds."""
         now = self._inner.monotonic()
         wall = self._inner.wall()
-        passed = wall - self._wall
-        self._note(now, lambda at: self._transcript.wall(passed, at))
+        self._note(now, lambda at: self._transcript.wall(wall - self._wall, at))
         return wall
 
     def boot_id(self) -> str:
@@ -288,6 +306,16 @@ class RecordingHost:
             self._writer.abandon()
         finally:
             self._lock.release()
+
+    def _header(self) -> Header:
+        """Return the first line of a trace that begins at `_start`."""
+        return Header(
+            node=self._name,
+            boot_id=self._inner.boot_id(),
+            start=self._wall,
+            config=self._config,
+            tells_links=self._inner.tells_links,
+        )
 
     def _finish(self, at: float) -> None:
         self._writer.write(TraceRecord(t=at))

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, Self, cast, get_args, get_origin
 import msgspec
 
 from fabricmon.errors import TraceError
+from fabricmon.host.node import MAX_DURATION
 from fabricmon.host.trace import VERSION, Header, TraceProblem, TraceRecord
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -30,8 +31,10 @@ MAX_LINE_BYTES = 32 * 1024 * 1024
 MAX_PROBLEMS = 1000
 """Problems that are kept; more are only counted."""
 
-MAX_SECONDS = 1e9
-"""A record later than that (31 years) is damaged, and would outlive its reader."""
+MAX_JUMP_SECONDS = 7 * 86400.0
+"""A record later than that after the one before, or after the ``gap`` of that, is
+damaged: every poll in between is played, which takes minutes for a week and would take
+days for a year."""
 
 _GZIP = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -61,6 +64,8 @@ class TraceReader:
         self.problem_count = 0
         self._problems: list[TraceProblem] = []
         self._last = 0.0
+        self._heard = 0.0  # until when what was read so far says something
+        self._is_far = False
         self._torn = False
         self._raw = _open(self.path)
         self._file: BinaryIO = self._raw
@@ -216,14 +221,33 @@ class TraceReader:
         return TraceRecord(**kept)
 
     def _in_order(self, record: TraceRecord) -> TraceRecord | None:
-        if record.t >= self._last:
-            if record.t > MAX_SECONDS:
-                self.complain(f"t: {record.t:.6g} is too far away, not used")
-                return None
-            self._last = record.t
-            return record
-        self.complain(f"t: {record.t:.6g} is before {self._last:.6g}, taken as that")
-        return msgspec.structs.replace(record, t=self._last)
+        if self._is_beyond(record.t):
+            return None
+        if record.t < self._last:
+            self.complain(
+                f"t: {record.t:.6g} is before {self._last:.6g}, taken as that"
+            )
+            record = msgspec.structs.replace(record, t=self._last)
+        self._last = record.t
+        gap = record.gap or 0.0
+        is_gap = 0 < gap <= MAX_DURATION
+        self._heard = max(self._heard, record.t + gap if is_gap else record.t)
+        return record
+
+    def _is_beyond(self, t: float) -> bool:
+        """Tell whether a record is too far away; say so of the first in a row."""
+        jump = t - self._heard
+        was_far, self._is_far = self._is_far, jump > MAX_JUMP_SECONDS
+        if self._is_far and was_far:
+            self.problem_count += 1
+        elif self._is_far:
+            days = MAX_JUMP_SECONDS / 86400
+            self.complain(
+                f"t: {t:.6g} is {jump:.6g} s after what was last told, more than "
+                f"{days:.0f} days: not used, nor what follows it so late (where the "
+                "agent did not run, the record before has a `gap`)"
+            )
+        return self._is_far
 
 
 def _open(path: str) -> BufferedReader:

@@ -18,10 +18,12 @@ from fabricmon.host.trace import VERSION, Header, TraceRecord
 PART = ".part"
 """What the name ends with until the trace is complete."""
 
+LEVEL = 6
+"""Of compression: gzip's own choice."""
+
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _PRIVATE, _USUAL = 0o600, 0o666  # what the umask leaves of it
 _BUFFER_BYTES = 256 * 1024
-_LEVEL = 6  # of compression: gzip's own choice
 _DIGITS = 6  # microseconds
 _NAMES = tuple(
     (item.name, item.encode_name) for item in msgspec.structs.fields(TraceRecord)
@@ -33,14 +35,20 @@ class TraceWriter:
     """Writes ``PATH.part`` and gives it its name at the end; ``.gz`` compresses.
 
     A trace that was cut short keeps the name with ``.part`` and can be read. One that is
-    ``private`` only its owner can read: what jobs and the kernel log is in it.
+    ``private`` only its owner can read: what jobs and the kernel log is in it. The
+    lower the ``level`` of compression, from 1 to 9, the less time it takes.
 
     Raises:
         OSError: From any call; the writer can then only be closed.
     """
 
     def __init__(
-        self, path: str | Path, header: Header, *, private: bool = False
+        self,
+        path: str | Path,
+        header: Header,
+        *,
+        private: bool = False,
+        level: int = LEVEL,
     ) -> None:
         self._path = Path(path)
         self._part = self._path.with_name(self._path.name + PART)
@@ -50,7 +58,7 @@ class TraceWriter:
         self._out: BinaryIO | gzip.GzipFile = self._raw
         if self._path.suffix == ".gz":
             # No time and no name within: the same trace gives the same bytes.
-            self._out = gzip.GzipFile("", "wb", _LEVEL, self._raw, mtime=0)
+            self._out = gzip.GzipFile("", "wb", level, self._raw, mtime=0)
         self._write(_header(header))
 
     def write(self, record: TraceRecord) -> None:

@@ -60,7 +60,7 @@ class Transcript:
     ) -> None:
         self._node = Node(boot_id)
         self._tree = self._node.tree
-        self._target = target
+        self._target = self._leads = target
         self._write = write
         self._leads_to: dict[str, str | None] = {}  # folders, as the node just said
         self._asked_at = -1.0
@@ -317,7 +317,7 @@ class Transcript:
         for name in names:
             if name not in there:
                 child = f"{place}/{name}"
-                real = self._target(f"{path}/{name}")
+                real = self._leads(f"{path}/{name}")
                 if real is None:
                     errors[child] = _ABSENT.errno
                 elif real == child:

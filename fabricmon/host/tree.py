@@ -9,38 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 from fabricmon.host.protocol import ReadError
 from fabricmon.host.trace import ETHTOOL, Ramp, TraceRecord
 from fabricmon.host.tree_links import MAX_PATH, Links
+from fabricmon.host.tree_motion import Motion, Moving
 
 _ABSENT = ReadError("ENOENT")
 _IS_FOLDER = ReadError("EISDIR")
 _NO_FOLDER = ReadError("ENOTDIR")
 _NOWHERE = frozenset({"ELOOP", "ENAMETOOLONG", "ENOENT", "ENOTDIR"})
 _ROOT = ""
-
-
-class Motion(Protocol):
-    """What a file says where that depends on the time."""
-
-    def text(self, now: float) -> bytes:
-        """Return the content at ``now``."""
-
-
-class Moving:
-    """A counter or gauge that moves evenly since ``since``."""
-
-    __slots__ = ("_ramp", "_since")
-
-    def __init__(self, ramp: Ramp, since: float) -> None:
-        self._ramp = ramp
-        self._since = since
-
-    def text(self, now: float) -> bytes:
-        """Return the number and a newline."""
-        return b"%d\n" % self._ramp.value_after(now - self._since)
 
 
 class File:
@@ -206,6 +186,23 @@ class Tree:
             *attempt(self.put_ramp, moving),
             *attempt(self.fail, record.err.items()),
         ]
+
+    def whole(self, now: float) -> TraceRecord:
+        """Return what makes this tree of an empty one; what moves stands still."""
+        errors = {place: error.errno for place, error in self._errors.items()}
+        texts: dict[str, str] = {}
+        for place, file in self._files.items():
+            content = file.read(now)
+            if isinstance(content, bytes):
+                texts[place] = content.decode("utf-8", "surrogateescape")
+            else:
+                errors[place] = content.errno
+                if not file.bare:
+                    texts[place] = ""
+        empty = {place for place, names in self._folders.items() if not names}
+        folders = sorted((self._kept | empty) - {_ROOT})
+        links = self._links.all()
+        return TraceRecord(t=now, dir=folders, link=links, set=texts, err=errors)
 
     def put_text(self, path: str, text: str) -> None:
         """Let a file hold exactly this text; lone surrogates are raw bytes."""

@@ -32,6 +32,10 @@ class Links:
         """Return the target of the link at a place, None if there is none."""
         return self._targets.get(place)
 
+    def all(self) -> dict[str, str]:
+        """Return the target of every link by its place."""
+        return dict(self._targets)
+
     def put(self, place: str, target: str) -> None:
         """Let there be a link at a place."""
         self._targets[place] = target

@@ -38,7 +38,7 @@ from fabricmon.model.logs import (
     PriorityUse,
 )
 from fabricmon.model.node import ClockStatus, NodeAddresses
-from fabricmon.model.polls import ErrnoCount, Health, Job, Outcome, Target
+from fabricmon.model.polls import ErrnoCount, Health, Job, Outcome, Repeats, Target
 from fabricmon.model.ports import (
     Absence,
     GroupedPlan,
@@ -172,6 +172,7 @@ __all__ = [
     "ReadPlan",
     "Reading",
     "Record",
+    "Repeats",
     "Role",
     "Severity",
     "Snapshot",

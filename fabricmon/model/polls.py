@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf, nextafter
 
 from fabricmon.model.ports import Hca
 from fabricmon.model.records import Record
 from fabricmon.value import Value
+
+_SLACK = 1e-6  # of the time between two moments
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,18 +22,42 @@ class Target:
     """What the last poll of this source gave the next one; it is never changed."""
 
 
+class Repeats(Value, frozen=True):
+    """When a job is run again and again without being asked for; monotonic seconds.
+
+    It is run at ``first`` and every so many seconds after that, not later than
+    ``until``, and ends early with a poll that fails or takes longer than
+    ``slow_seconds``.
+    """
+
+    first: float
+    every: float
+    until: float
+    slow_seconds: float
+
+    def after(self, at: float) -> float:
+        """Return the first of its moments that is later; what was missed is left out."""
+        # A moment on the grid is often a little before it in floating point.
+        passed = ((at - self.first) / self.every + _SLACK) // 1
+        following = self.first + (passed + 1) * self.every
+        # What is shorter than a step of floating-point time would be due for ever.
+        return following if at < following < inf else nextafter(at, inf)
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One poll that is due: a source, the unit it reads and the lane it runs in.
 
     Jobs of one lane run one after another; a hung read holds only its own lane. Two
-    jobs are the same if these three are.
+    jobs are the same if these three are. One that ``repeats`` is many polls, each of
+    which has its own outcome.
     """
 
     source: str
     unit: str
     lane: str
     target: Target = field(default=Target(), compare=False)
+    repeats: Repeats | None = field(default=None, compare=False)
 
 
 class Outcome(Value, frozen=True):

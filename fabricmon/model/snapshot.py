@@ -101,7 +101,8 @@ class Snapshot(Value, frozen=True):
     """All that the sinks see; made new at each step, never changed.
 
     ``layout`` changes when and only when the set of series or an identity does.
-    ``unsaved`` says why what must survive a restart could not be saved.
+    ``unsaved`` says why what must survive a restart could not be saved, and
+    ``unrecorded`` why the last minutes are not kept, where they are to be.
     """
 
     node: str
@@ -125,6 +126,8 @@ class Snapshot(Value, frozen=True):
     note: str | None = None  # why ports have no role
     unsaved: ReadFailure | None = None
     awaits_save: bool = False  # it was not saved yet, and is about to be
+    keeps_history: bool = False
+    unrecorded: ReadFailure | None = None
     maintenance_error: str | None = None  # what of the maintenance file is ignored
     job: JobView = NO_JOB
     log_tallies: tuple[LogTally, ...] = ()

@@ -7,7 +7,9 @@ warn, go on and exit 0. What was printed before or after counts either way.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+
+from msgspec import field
 
 from fabricmon.parse.messages import failures, nothing_found
 from fabricmon.parse.report import PortReport, Report, ToolFailure
@@ -22,14 +24,14 @@ from fabricmon.parse.sysfs import (
 )
 from fabricmon.parse.text import decimal, lines, quoted
 from fabricmon.parse.text import field as key_and_value
+from fabricmon.value import State
 
 TOOL = "ibstat"
 MAX_HEADER_WORDS = 2  # iWARP RNIC 'x'
 _STOPPED = "; ibstat stopped there, later devices are not listed"
 
 
-@dataclass(slots=True)
-class _Block:
+class _Block(State):
     """Fields of one device or port as they are read; never leaves this file."""
 
     fields: dict[str, str] = field(default_factory=dict)

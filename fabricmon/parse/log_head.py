@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from fabricmon.parse.log_event import LogLine
 from fabricmon.parse.log_stamp import stamp_at
 from fabricmon.parse.log_told import Told
+from fabricmon.value import State
 
 MOST_MESSAGES = 64  # of one line; what stands behind them stays in the last one
 _MOST_HEAD = 900  # characters before the word: a C++ signature, an absolute path
@@ -64,8 +64,7 @@ _STAMP = re.compile(r"\[[^\[\]]{8,40}\][ _]?$")
 _LEFT_OVER = re.compile(r"[^\w]*$", re.ASCII)
 
 
-@dataclass(slots=True)
-class Head:
+class Head(State):
     """A head in a text: where it begins and ends, and what it says."""
 
     start: int

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from fabricmon.value import State
 
 SAMPLES, SAMPLE_OCTETS = 16, 256
 LEAST_SAMPLED = 65536
@@ -21,8 +22,7 @@ OCTETS_A_STOP = 1000  # beyond that a pattern is better than stops
 LONG_NEEDLE = 10  # `find` is as fast as a pattern for one alone
 
 
-@dataclass(slots=True)
-class Search:
+class Search(State):
     """Lines found between two places of a piece, of which the first begins a line."""
 
     data: bytes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import field
 
 from fabricmon.parse.log_told import Told
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 MOST_CHARACTERS = 65536  # of one message, as of one line
 MOST_MESSAGES = 16  # cut at the same time: streams times ranks of one file
@@ -24,8 +24,7 @@ class Piece(Value, frozen=True):
     newest_line: int
 
 
-@dataclass(slots=True)
-class Pieces:
+class Pieces(State):
     """All messages of a file that wait for more; ``done`` have waited long enough."""
 
     waiting: dict[str, Piece] = field(default_factory=dict)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fabricmon.parse.log_event import LogLine
 from fabricmon.parse.log_stamp import Stamp
+from fabricmon.value import State
 
 
-@dataclass(slots=True)
-class Told:
+class Told(State):
     """Filled in layer by layer, then left alone; ``None`` where no layer says.
 
     ``line_number`` and ``offset`` are those of the line, or of the first piece of it.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import field
 
 from fabricmon.parse.log_event import LogEvent, LogField, LogLine, LogSeverity
 from fabricmon.parse.nccl_codes import errno_number
 from fabricmon.parse.nccl_context import ProcessFacts
 from fabricmon.parse.nccl_rules import LogRow
 from fabricmon.parse.text import decimal, number
+from fabricmon.value import State
 
 MOST_TEXT_KEPT = 1000  # characters of a message that an event keeps
 MOST_VALUE = 1000  # characters of a field
@@ -29,8 +31,7 @@ _MORE = re.compile(r"_\d$")  # `status_2` is `status` said in another way
 _WITH_PORT = re.compile(r"(\d{1,3}(?:\.\d{1,3}){3}):(\d{1,5})")
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(State):
     """An event in the making; it is changed until it is made."""
 
     kind: str

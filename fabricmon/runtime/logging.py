@@ -11,7 +11,7 @@ import select
 import stat
 import sys
 import threading
-from collections.abc import Hashable, Iterator, MutableMapping
+from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -30,10 +30,10 @@ MOST_KEYS = 10_000
 """Keys whose last value `Changes` remembers; the oldest is forgotten first."""
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-_DROPPED = b'{"level":"warning","event":"lines_dropped","count":%d}\n'
 _SURE_BYTES = select.PIPE_BUF  # what a pipe that takes anything takes without waiting
 _LARGEST_INTEGER = 2**63 - 1  # what readers of JSON take
 _Event = MutableMapping[str, Any]
+_Processor = Callable[[object, str, Any], Any]
 
 
 def make_logger(settings: Log, stream: BinaryIO | None = None) -> FilteringBoundLogger:
@@ -49,15 +49,17 @@ def make_logger(settings: Log, stream: BinaryIO | None = None) -> FilteringBound
     console = settings.format == "console" or (
         settings.format == "auto" and output.isatty()
     )
+    processors: list[_Processor] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        _make_harmless,
+        *(_to_console(colors=output.isatty()) if console else (_to_json,)),
+    ]
+    stream = cast("BinaryIO", _Unbreakable(output, _notice(processors)))
     logger = structlog.wrap_logger(
-        structlog.BytesLogger(cast("BinaryIO", _Unbreakable(output))),
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            _make_harmless,
-            *(_to_console(colors=output.isatty()) if console else (_to_json,)),
-        ],
+        structlog.BytesLogger(stream),
+        processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[settings.level]),
     )
     return cast("FilteringBoundLogger", logger.bind())
@@ -116,16 +118,29 @@ class Changes:
         return before is unknown or before != value
 
 
+def _notice(processors: Sequence[_Processor]) -> Callable[[int], bytes]:
+    """Return what makes the line that tells how many were dropped, as any other."""
+
+    def tell(count: int) -> bytes:
+        line: Any = {"event": "lines_dropped", "count": count}
+        for process in processors:
+            line = process(None, "warning", line)
+        return bytes(line) + b"\n"
+
+    return tell
+
+
 class _Unbreakable:
     """A stream that swallows its own errors: logging must not end or stop the agent.
 
     A pipe or socket whose reader hangs takes no more at some point: what does not fit
-    is dropped, and how many lines that were is said once it takes some again. Threads
-    take turns; none waits for a reader.
+    is dropped, and how many lines that were is said by the line that ``tell`` makes,
+    once it takes some again. Threads take turns; none waits for a reader.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, tell: Callable[[int], bytes]) -> None:
         self._stream = stream
+        self._tell = tell
         self._poll = _poll_of(stream)
         self._dropped = 0
         self._torn = False
@@ -143,7 +158,7 @@ class _Unbreakable:
             self._dropped += 1
             return
         if self._dropped:
-            data = _DROPPED % self._dropped + data
+            data = self._tell(self._dropped) + data
             self._dropped = 0
         if self._torn:
             data = b"\n" + data

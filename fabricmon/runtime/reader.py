@@ -6,6 +6,9 @@ serves every lane: eight that wake together fight for the interpreter at each sy
 call and cost twice as much. Once a read takes long, another thread takes over the
 other lanes. Threads are daemons, so that the process can end while they hang; those of
 asyncio and concurrent.futures would be waited for.
+
+A job that repeats, such as the samples of a burst, is run by the thread's own clock:
+nobody is rung before its last poll, so the event loop sleeps meanwhile.
 """
 
 from __future__ import annotations
@@ -14,14 +17,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from math import inf
+from operator import attrgetter
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread, get_ident
 
 from fabricmon.errors import FabricmonError
 from fabricmon.host.protocol import Host
-from fabricmon.lanes import InFlight
+from fabricmon.lanes import InFlight, Progress
 from fabricmon.model import Job, Outcome, Record
+from fabricmon.runtime.encores import Encores
+from fabricmon.runtime.job_lane import JobLane as _Lane
+from fabricmon.runtime.job_lane import key as _key
 
 IDLE_SECONDS = 300.0
 """A thread without work for so long ends."""
@@ -29,41 +36,17 @@ IDLE_SECONDS = 300.0
 PATIENCE_SECONDS = 0.02
 """A read that takes longer gets the others another thread."""
 
+WATCH_SECONDS = 1.0
+"""While jobs repeat, one that hangs is noticed so soon, if nothing else wakes the loop."""
+
 MOST_WAITING = 512
 """Jobs that wait in one lane; one more is answered with an error at once."""
 
 Poll = Callable[[Job], tuple[Record, ...]]
 Crash = Callable[[Job, Exception], None]
-_Key = tuple[str, str]
 
-
-@dataclass(slots=True)
-class _Lane:
-    """Jobs of one lane, in order; all of it belongs to the reader's lock.
-
-    While there is a job, the lane waits for a thread or has one.
-    """
-
-    name: str
-    running: Job | None = None
-    since: float = 0
-    waiting: dict[_Key, Job] = field(default_factory=dict)
-
-    def has(self, job: Job) -> bool:
-        """Tell whether the same job runs or waits."""
-        return _key(job) in self.waiting or self.running == job
-
-    def start_next(self, now: float) -> Job | None:
-        """Take the job that waits longest as the one that runs; None if none waits."""
-        self.running = None
-        for key in self.waiting:
-            self.running, self.since = self.waiting.pop(key), now
-            break
-        return self.running
-
-
-def _key(job: Job) -> _Key:
-    return job.source, job.unit
+_NUDGE = _Lane("")
+"""Wakes an idle thread, which looks anew when a job repeats."""
 
 
 class ThreadReader:
@@ -94,11 +77,14 @@ class ThreadReader:
         self._crashed = crashed
         self._lock = Lock()
         self._ready: SimpleQueue[_Lane | None] = SimpleQueue()
+        self._encores = Encores()
+        self._wakes_at = inf  # when the idle thread does, if no lane comes
         self._lanes: dict[str, _Lane] = {}
         self._threads: set[Thread] = set()
         self._idle = 0
         self._refusals = 0
         self._outcomes: list[Outcome] = []
+        self._samples: list[Outcome] = []  # for which nobody is rung
         self._is_rung = False
         self._crashes: Counter[tuple[str, str, int]] = Counter()
         self._closed = False
@@ -128,6 +114,13 @@ class ThreadReader:
         with self._lock:
             return self._has_ready or bool(self._outcomes) or any(self._fresh())
 
+    @property
+    def look_seconds(self) -> float:
+        """How soon to look again whether a read hangs; infinity: when rung."""
+        if self.is_waiting:
+            return PATIENCE_SECONDS
+        return WATCH_SECONDS if self._encores else inf
+
     def take_over(self, poll: Poll, crashed: Crash) -> None:
         """Do jobs by another ``poll`` from now on: there is a new configuration.
 
@@ -137,17 +130,20 @@ class ThreadReader:
         with self._lock:
             self._poll, self._crashed = poll, crashed
             self._outcomes.clear()
+            self._samples.clear()
             self._drop_waiting()
 
     def submit(self, job: Job) -> bool:
         """Take a job; False if the same one waits or runs, or the reader is closed."""
         with self._lock:
-            lane = self._lanes.get(job.lane)
-            if self._closed or (lane is not None and lane.has(job)):
+            if self._closed or self._has(job):
                 return False
-            if lane is None:
-                lane = self._lanes[job.lane] = _Lane(job.lane)
-                self._ready.put(lane)
+            if job.repeats is not None:
+                self._encores.begin(job, job.repeats)
+                self._nudge()
+                self._relieve()
+                return True
+            lane = self._lane(job.lane)
             if len(lane.waiting) < MOST_WAITING:
                 lane.waiting[_key(job)] = job
                 self._relieve()
@@ -171,8 +167,16 @@ class ThreadReader:
         with self._lock:
             self._is_rung = False
             self._relieve()
-            outcomes, self._outcomes = tuple(self._outcomes), []
-        return outcomes
+            outcomes, self._outcomes = self._outcomes, []
+            samples, self._samples = self._samples, []
+        if samples:
+            outcomes = sorted(outcomes + samples, key=attrgetter("ended"))
+        return tuple(outcomes)
+
+    def progress(self) -> tuple[Progress, ...]:
+        """Return how far every job is that repeats and has not ended."""
+        with self._lock:
+            return self._encores.progress()
 
     def in_flight(self) -> tuple[InFlight, ...]:
         """Return the polls that run now, longest first."""
@@ -206,7 +210,32 @@ class ThreadReader:
     def _has_ready(self) -> bool:
         return not self._ready.empty()
 
+    def _has(self, job: Job) -> bool:
+        lane = self._lanes.get(job.lane)
+        return job in self._encores or (lane is not None and lane.has(job))
+
+    def _lane(self, name: str) -> _Lane:
+        """Return a lane, which a thread will look after from now on."""
+        lane = self._lanes.get(name)
+        if lane is None:
+            lane = self._lanes[name] = _Lane(name)
+            self._ready.put(lane)
+        return lane
+
+    def _repeat(self, now: float) -> None:
+        """Let jobs wait in their lanes whose time has come again."""
+        for job in self._encores.take_due(now):
+            self._lane(job.lane).waiting[_key(job)] = job
+
+    def _nudge(self) -> None:
+        """Wake the idle thread if it would sleep for too long."""
+        if self._idle and self._encores.next_at < self._wakes_at:
+            self._wakes_at = self._encores.next_at
+            self._ready.put(_NUDGE)
+
     def _drop_waiting(self) -> None:
+        self._encores.clear()
+        self._wakes_at = inf
         with suppress(Empty):
             while True:
                 self._ready.get_nowait()
@@ -217,7 +246,10 @@ class ThreadReader:
 
     def _relieve(self) -> None:
         """Start a thread where lanes wait and every thread there is holds a slow read."""
-        if self._idle or not self._has_ready or self._closed:
+        if self._idle or self._closed:
+            return
+        self._repeat(self._clock())
+        if not self._has_ready:
             return
         fresh = list(self._fresh())
         slow = len(fresh) - sum(fresh)
@@ -244,9 +276,31 @@ class ThreadReader:
             del self._lanes[lane.name]
         return job
 
+    def _go_on(self, lane: _Lane, now: float) -> _Lane | None:
+        """Start the next job of a lane, or else of one that waits for a thread.
+
+        That is left to another thread where one is idle.
+        """
+        if self._start_next(lane, now) is not None:
+            return lane
+        while not (self._idle or self._closed or self._ready.empty()):
+            other = self._ready.get_nowait()
+            if other is not None and self._start_next(other, now) is not None:
+                return other
+        return None
+
     def _keep(self, outcome: Outcome, *, follows: bool) -> bool:
-        """Keep an outcome; tell whether to ring: not if another ``follows`` at once."""
-        self._outcomes.append(outcome)
+        """Keep an outcome; tell whether to ring: not if another ``follows`` at once.
+
+        Nobody is rung for a job that repeats, but for what ended before it.
+        """
+        if outcome.job.repeats is not None and self._encores.goes_on(outcome):
+            self._samples.append(outcome)
+            self._nudge()
+            if not self._outcomes:
+                return False
+        else:
+            self._outcomes.append(outcome)
         since = min(self._outcomes[0].ended, outcome.started)
         at_once = follows and outcome.ended - since < PATIENCE_SECONDS
         rings = not self._is_rung and not at_once
@@ -257,9 +311,9 @@ class ThreadReader:
 
     def _serve(self) -> None:
         while (lane := self._take()) is not None:
-            job = self._begin(lane)
-            while job is not None:
-                job = self._end(lane, self._run(job, lane.since))
+            turn = self._begin(lane)
+            while turn is not None and turn.running is not None:
+                turn = self._end(turn, self._run(turn.running, turn.since))
             with self._lock:
                 if self._idle or self._closed:  # another took over meanwhile
                     break
@@ -271,28 +325,38 @@ class ThreadReader:
         """Wait for a lane with jobs that has no thread; None ends."""
         while True:
             try:
-                lane = self._ready.get(timeout=IDLE_SECONDS)
+                lane = self._ready.get(timeout=self._rest())
             except Empty:
                 lane = None
             with self._lock:
-                if lane is None and not self._closed and self._has_ready:
+                works = self._has_ready or bool(self._encores)
+                if lane is _NUDGE or (lane is None and not self._closed and works):
                     continue
                 self._idle -= 1
                 return lane
 
-    def _begin(self, lane: _Lane) -> Job | None:
-        """Start the first job of a lane, None if it was dropped meanwhile."""
+    def _rest(self) -> float:
+        """Repeat what is due; return for how long to wait for a lane then."""
         with self._lock:
-            return self._start_next(lane, self._clock())
+            now = self._clock()
+            self._repeat(now)
+            self._wakes_at = min(now + IDLE_SECONDS, self._encores.next_at)
+            return self._wakes_at - now
 
-    def _end(self, lane: _Lane, outcome: Outcome) -> Job | None:
-        """Hand an outcome over and start the next job of its lane, if there is one."""
+    def _begin(self, lane: _Lane) -> _Lane | None:
+        """Start the first job of a lane, of another one if that was dropped meanwhile."""
         with self._lock:
-            job = self._start_next(lane, outcome.ended)
-            rings = self._keep(outcome, follows=job is not None or self._has_ready)
+            return self._go_on(lane, self._clock())
+
+    def _end(self, lane: _Lane, outcome: Outcome) -> _Lane | None:
+        """Hand an outcome over and start the next job; return its lane, if any."""
+        with self._lock:
+            following = self._go_on(lane, outcome.ended)
+            follows = following is not None or self._has_ready
+            rings = self._keep(outcome, follows=follows)
         if rings:
             self._ring()
-        return job
+        return following
 
     def _ring(self) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody collects any more

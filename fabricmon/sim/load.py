@@ -15,7 +15,7 @@ from fabricmon.sim import faults
 from fabricmon.sim.profiles import PROFILES
 from fabricmon.sim.scenario import Injection, JobPlan, Part, Scenario
 from fabricmon.text_file import read_text
-from fabricmon.yaml_text import Document, around, parse
+from fabricmon.yaml_text import Document, parse, placed
 
 MAX_BYTES = 1 << 20
 """Size of one file."""
@@ -168,20 +168,6 @@ def _check_numbers(key: str, numbers: tuple[int, ...], many: int) -> None:
     if wrong is not None:
         message = f"there is no number {wrong}"
         raise ConfigError(message, key=key, remedy=f"write 0 to {many - 1}")
-
-
-def placed(error: ConfigError, document: Document, file: str) -> ConfigError:
-    """Return an error of a key with the line in which the key stands."""
-    key = error.key or ""
-    while key and key not in document.lines:
-        key = around(key)
-    return ConfigError(
-        error.message,
-        file=file,
-        line=document.lines.get(key),
-        key=error.key,
-        remedy=error.remedy,
-    )
 
 
 def _explain(message: str, document: Document, file: str) -> ConfigError:

@@ -39,6 +39,8 @@ def port_jobs(scene: Scene) -> Iterable[Sample]:
     Where the rails of a job are not known it may be on any port for computing.
     """
     jobs = scene.snapshot.job.jobs
+    if not jobs:
+        return ()
     ports = [each.info for each in scene.snapshot.ports if not each.info.is_vf]
     found: dict[tuple[object, ...], None] = {}
     for order, use in enumerate(jobs):

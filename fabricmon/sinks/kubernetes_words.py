@@ -88,7 +88,7 @@ def condition_of(snapshot: Snapshot, voice: Voice) -> Condition:
         message = _message(voice.document(each) for each in worst)
         return Condition("False", camel_case(worst[0].finding.kind), message)
     if snapshot.verdict is Verdict.UNKNOWN or snapshot.class_error is not None:
-        return Condition("Unknown", UNKNOWN_REASON, _unseen(snapshot))
+        return Condition("Unknown", UNKNOWN_REASON, _unseen(snapshot, voice))
     if not snapshot.ports:
         return Condition("Unknown", UNKNOWN_REASON, "no RDMA device on this node")
     return Condition("True", HEALTHY_REASON, _healthy(snapshot, open_, voice))
@@ -188,7 +188,7 @@ def _fact(item: EvidenceDocument) -> str:
     return text
 
 
-def _unseen(snapshot: Snapshot) -> str:
+def _unseen(snapshot: Snapshot, voice: Voice) -> str:
     if snapshot.class_error is not None:
         return f"RDMA devices cannot be listed: {snapshot.class_error}"
     unknown = [port for port in snapshot.ports if port.verdict is Verdict.UNKNOWN]
@@ -199,7 +199,7 @@ def _unseen(snapshot: Snapshot) -> str:
     more = len(unknown) - MOST_TOLD
     rest = [f"and {more} more"] if more > 0 else []
     text = "; ".join((*told, *rest)) or "the node cannot be judged"
-    return bounded(text, MOST_NOTE)
+    return bounded(voice.redactor.text(text, voice.names), MOST_NOTE)
 
 
 def _healthy(snapshot: Snapshot, open_: Iterable[Incident], voice: Voice) -> str:

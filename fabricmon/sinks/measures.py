@@ -82,6 +82,12 @@ def one(value: Callable[[Snapshot], float]) -> Samples:
     return lambda scene: (Sample((), value(scene.snapshot)),)
 
 
+def history(scene: Scene) -> Iterable[Sample]:
+    """Whether the last minutes are kept, where they are to be."""
+    snapshot = scene.snapshot
+    return (Sample((), int(snapshot.unrecorded is None)),) * snapshot.keeps_history
+
+
 def build(_scene: Scene) -> Iterable[Sample]:
     """The running program, always 1."""
     return (Sample((__version__, platform.python_version()), 1),)

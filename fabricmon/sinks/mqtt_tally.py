@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 from fabricmon.model import Delivery
+from fabricmon.value import State
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(State):
     """Counts since the agent's start; it outlives a change of configuration.
 
     ``overflow`` are findings that were dropped before they reached the spool, and

@@ -82,6 +82,8 @@ def _warnings(snapshot: Snapshot) -> Iterator[str]:
             "What must survive a restart of the agent cannot be saved: "
             f"{text(snapshot.unsaved.message)}"
         )
+    if snapshot.unrecorded is not None:
+        yield f"The last minutes are kept no longer: {text(snapshot.unrecorded.message)}"
 
 
 def _maintenance(snapshot: Snapshot) -> Iterator[str]:

@@ -161,7 +161,7 @@ class CounterSeries:
             for order, place in enumerate(ordered)
             if place.factor != 1
         ]
-        self.places = ["%d" if place.is_whole else "%s" for place in ordered]
+        self.places = len(ordered)
 
     def metrics(self, readings: Sequence[Reading]) -> list[Metric]:
         """Return the metrics for prometheus_client, in the order of `values`."""
@@ -192,7 +192,7 @@ class CounterSeries:
             if value is None:
                 return None
             scaled = _scaled(value, factor)
-            picked[order] = scaled if is_whole else number(scaled)
+            picked[order] = int(scaled) if is_whole else number(scaled)
         return picked
 
     def _find(
@@ -244,7 +244,7 @@ def _is_always_shown(export: Export, layer: LinkLayer | None) -> bool:
 
 def _key(readings: Sequence[Reading]) -> list[object]:
     """Return what changes when a value appears or disappears, cheap to compare."""
-    return [(reading.specs, len(reading.absent)) for reading in readings]
+    return [(reading.port, reading.specs, reading.absent) for reading in readings]
 
 
 def _flat(readings: Sequence[Reading]) -> _Values:

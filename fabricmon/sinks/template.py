@@ -21,6 +21,10 @@ from fabricmon.value import Value
 MOST_CHARACTERS = 128
 """Length of a label's value: names of the kernel are shorter, forged ones not."""
 
+END_OF_OPENMETRICS = b"# EOF\n"
+"""The last line of that format, which stands once and at the end."""
+
+_MISSING = str(None)  # no number is written like that
 _DIGEST = 8  # characters that tell two long values apart
 
 
@@ -45,35 +49,41 @@ class Fixed(Value, frozen=True):
 
 
 class Template(Value, frozen=True):
-    """The text of an exposition with a place for each value, in order."""
+    """The text of an exposition, cut where each value goes, in order."""
 
-    text: str
+    pieces: tuple[str, ...]
 
-    def fill(self, values: tuple[object, ...]) -> bytes:
-        """Return the exposition; raises TypeError if a value is not a number.
+    def fill(self, values: Sequence[object]) -> bytes:
+        """Return the exposition with whole numbers, and others as text.
 
-        Whole numbers go into places for whole numbers, text into the others.
+        Raises TypeError if a value is missing.
         """
-        return (self.text % values).encode()
+        texts = list(map(str, values))
+        if _MISSING in texts:
+            raise TypeError("a value is missing")
+        whole = [""] * (2 * len(texts) + 1)  # many times as fast as `text % values`
+        whole[::2], whole[1::2] = self.pieces, texts
+        return "".join(whole).encode()
 
 
-def cut(exposition: bytes, places: Sequence[str]) -> Template:
-    """Make a template of an encoder's text; ``places`` are ``%d`` or ``%s`` by sample.
+def cut(exposition: bytes, places: int) -> Template:
+    """Make a template of an encoder's text with so many samples.
 
-    Raises ValueError if the text has not as many samples as there are places.
+    Raises ValueError if the text has not as many.
     """
     lines = exposition.decode().split("\n")
     samples = sum(1 for line in lines if _is_sample(line))
-    if samples != len(places):
-        message = f"{samples} samples in the text, {len(places)} places for values"
+    if samples != places:
+        message = f"{samples} samples in the text, {places} places for values"
         raise ValueError(message)
-    left = iter(places)
-    pieces = []
+    pieces, piece = [], ""
     for line in lines:
-        fixed = line.rpartition(" ")[0] if _is_sample(line) else line
-        literal = fixed.replace("%", "%%")
-        pieces.append(f"{literal} {next(left)}" if _is_sample(line) else literal)
-    return Template("\n".join(pieces))
+        if _is_sample(line):
+            pieces.append(f"{piece}{line.rpartition(' ')[0]} ")
+            piece = "\n"
+        else:
+            piece += f"{line}\n"
+    return Template((*pieces, piece.removesuffix("\n")))
 
 
 def _is_sample(line: str) -> bool:

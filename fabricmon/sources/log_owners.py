@@ -102,21 +102,3 @@ class Owners:
         if pod is None:
             return replace(event, job=whose.pod_uid)
         return replace(event, job=pod.job, pod=pod.name, namespace=pod.namespace)
-
-
-def fold(events: Iterable[LogEvent]) -> tuple[LogEvent, ...]:
-    """Count events that say the same of the same process as one, in order of the first.
-
-    A storm of errors repeats one line for each channel and thread.
-    """
-    first: dict[LogEvent, LogEvent] = {}
-    for event in events:
-        key = replace(
-            event, line_number=0, offset=0, time=None, thread=None, text="", count=1
-        )
-        known = first.get(key)
-        if known is None:
-            first[key] = event
-        else:
-            first[key] = replace(known, count=known.count + event.count)
-    return tuple(first.values())

@@ -6,26 +6,22 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fabricmon.host.protocol import Host, LogFile, ReadError
-from fabricmon.model import LogEvent
 from fabricmon.parse.nccl import RuleTable
-from fabricmon.parse.nccl_log import NEW_LOG, LogBatch, read_log
+from fabricmon.parse.nccl_log import NEW_LOG, LogBatch, LogState, read_log
 from fabricmon.sources.jobs import RIGHTS
 from fabricmon.sources.log_cursors import CHECK_BYTES, Cursor, Parked, state_at
 from fabricmon.sources.log_discovery import FoundLog
-from fabricmon.value import Value
+from fabricmon.sources.log_repeats import Repeats
 
 FIRST_BYTES = 64 << 10
 """Read at once of a content that is new, whatever its share was."""
 
+PIECE_BYTES = 64 << 10
+"""Understood at once; after each, repeats of events are counted: a storm takes as much
+memory as one piece of it."""
+
 _DENIED = frozenset({"EACCES", "EPERM"})
 _GONE = frozenset({"ENOENT", "ESTALE", "ENXIO", "ENODEV"})
-
-
-class FileEvents(Value, frozen=True):
-    """Events of one file, as the parser gave them."""
-
-    log: Cursor
-    events: tuple[LogEvent, ...]
 
 
 @dataclass(slots=True)
@@ -40,7 +36,7 @@ class LogReading:
     table: Callable[[], RuleTable]
     now: float
     backlog_bytes: int
-    found: list[FileEvents] = field(default_factory=list)
+    found: Repeats = field(default_factory=Repeats)
     former: list[Parked] = field(default_factory=list)
     problems: dict[str, None] = field(default_factory=dict)
     read_bytes: int = 0
@@ -120,21 +116,28 @@ class LogReading:
         self.read_bytes += len(data)
         check = (log.check + data[-CHECK_BYTES:])[-CHECK_BYTES:]
         taken = self._untorn(log, data)
-        batch = read_log(
-            data[taken.offset - log.offset :], taken.state, log.path, self.table()
-        )
-        self._keep(taken, batch)
+        state = self._understand(taken, data[taken.offset - log.offset :])
         size = max(log.size, offset)
         return replace(
             taken,
             offset=offset,
             size=size,
             touched=False,
-            state=batch.state,
+            state=state,
             check=check,
             grew_at=self.now if data else log.grew_at,
             current_at=self.now if offset >= size else log.current_at,
         )
+
+    def _understand(self, log: Cursor, data: bytes) -> LogState:
+        """Keep the events of what was read on; return what is left for the next time."""
+        state = log.state
+        for start in range(0, max(len(data), 1), PIECE_BYTES):
+            piece = data[start : start + PIECE_BYTES]
+            batch = read_log(piece, state, log.path, self.table())
+            self._keep(log, batch)
+            state = batch.state
+        return state
 
     def _untorn(self, log: Cursor, data: bytes) -> Cursor:
         """Pass over the rest of a line that was cut, and over a hole.
@@ -190,8 +193,7 @@ class LogReading:
         self.lines += batch.lines
         self.skipped_bytes += batch.skipped_bytes
         self.skipped_lines += batch.skipped_lines
-        if batch.events:
-            self.found.append(FileEvents(log, batch.events))
+        self.found.add(log, batch.events)
 
 
 def shares(wanted: Sequence[int], budget: int) -> list[int]:

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 
 from fabricmon.config import Config, LogRule
 from fabricmon.host.protocol import Host, LogFile
-from fabricmon.model import FollowedLog, LogCounts, LogEvent, LogNews, Target
+from fabricmon.model import FollowedLog, LogCounts, LogNews, Target
 from fabricmon.parse.nccl import RuleTable
 from fabricmon.sources.log_cursors import (
     MOST_PARKED,
@@ -24,7 +24,7 @@ from fabricmon.sources.log_cursors import (
     save,
 )
 from fabricmon.sources.log_discovery import Discovery, FoundLog, discover
-from fabricmon.sources.log_owners import Owners, fold
+from fabricmon.sources.log_owners import Owners
 from fabricmon.sources.log_reading import LogReading, marks_by_serial, shares
 
 NAME = "nccl_log"
@@ -165,16 +165,14 @@ class _Following:
         owners = Owners(
             self.host, self.config, after.host, after.pods, self.before.owners
         )
-        events: list[LogEvent] = []
-        for part in self.reading.found:
-            told = (owners.attribute(event, part.log) for event in part.events)
-            events += (event for event in told if event is not None)
+        told = (owners.attribute(e.event, e.log) for e in self.reading.found.take())
+        events = tuple(event for event in told if event is not None)
         cursors = replace(after, owners=owners.known())
         return (
             LogNews(
                 at=self.now,
                 wall=self.wall,
-                events=fold(events),
+                events=events,
                 logs=tuple(map(_followed, cursors.files)),
                 counts=cursors.counts,
                 cursors=cursors,

@@ -7,7 +7,7 @@ loud never leaves for what is not.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TypeAlias, TypeVar, cast
 
 from fabricmon.parse.log_event import LogEvent, LogField
@@ -21,6 +21,7 @@ from fabricmon.stories.nature import (
     status_text,
     tier,
 )
+from fabricmon.value import State
 
 MAX_JOBS = 16
 """Jobs named of one event."""
@@ -52,9 +53,8 @@ _PROBES = frozenset(
 Key: TypeAlias = tuple[object, ...]
 
 
-@dataclass(slots=True, eq=False)
-class Group:
-    """One event and its repeats.
+class Group(State, eq=False):
+    """One event and its repeats; most are of one process, so that a tuple names them.
 
     ``first`` and ``last`` are Unix seconds, None where neither log nor reader know;
     ``timed`` says whether the log itself told. ``order`` counts groups as they came.
@@ -68,20 +68,22 @@ class Group:
     last: float | None
     timed: bool
     count: int = 0
-    processes: set[object] = field(default_factory=set)
+    processes: tuple[object, ...] = ()
     under: Group | None = None
     phase: Phase = Phase.UNKNOWN
     tier: Tier = Tier.NONE
     loud: bool = False
-    jobs: dict[str, None] = field(default_factory=dict)
+    jobs: tuple[str, ...] = ()
 
     def take(self, event: LogEvent, when: float | None) -> None:
         """Count a repeat; the earliest of them stands for all."""
         self.count += event.count
-        if len(self.processes) < MAX_PROCESSES:
-            self.processes.add(event.pid if event.pid is not None else event.rank)
-        if event.job is not None and len(self.jobs) < MAX_JOBS:
-            self.jobs.setdefault(event.job)
+        who = event.pid if event.pid is not None else event.rank
+        if len(self.processes) < MAX_PROCESSES and who not in self.processes:
+            self.processes += (who,)
+        job = event.job
+        if job is not None and len(self.jobs) < MAX_JOBS and job not in self.jobs:
+            self.jobs += (job,)
         if when is None:
             return
         if self.first is None or when < self.first:

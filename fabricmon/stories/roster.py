@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+
+from msgspec import field
 
 from fabricmon.parse.address import plain_peer
 from fabricmon.parse.log_event import LogEvent
 from fabricmon.parse.text import fold
 from fabricmon.stories.fold import Group
 from fabricmon.stories.nature import Tier, kills_link
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 MAX_PROCESSES = 4096
 """Processes remembered; those that were silent longest are forgotten."""
@@ -96,8 +97,7 @@ class Bounded(Generic[K, V]):
         return len(self._kept)
 
 
-@dataclass(slots=True, eq=False)
-class Process:
+class Process(State, eq=False):
     """One process; None is what it did not tell.
 
     ``started`` and ``ready`` are when its newest communicator began and was complete,
@@ -152,8 +152,7 @@ class Route(Value, frozen=True):
     gpu_direct: bool = False
 
 
-@dataclass(slots=True)
-class PortStory:
+class PortStory(State):
     """Port errors and returns as every thread saw them: thread to (errors, is up)."""
 
     threads: dict[Hashable, tuple[int, bool]] = field(default_factory=dict)
@@ -178,8 +177,7 @@ class PortStory:
         return any(up and n == self.downs > 0 for n, up in self.threads.values())
 
 
-@dataclass(slots=True, eq=False)
-class Node:
+class Node(State, eq=False):
     """One node: its devices as NCCL numbers them, its ports, what may explain more.
 
     ``lost`` are the ports and devices that it lost.

@@ -7,10 +7,13 @@ and holds a bounded number of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+
+from msgspec import field
 
 from fabricmon.config import Logs
 from fabricmon.parse.log_event import LogEvent
+from fabricmon.parse.log_shared import Shared
 from fabricmon.stories.budget import RetryBudget
 from fabricmon.stories.causes import Causes
 from fabricmon.stories.fold import MAX_JOBS, Fold, Group, gap, trimmed
@@ -33,7 +36,7 @@ from fabricmon.stories.nature import (
 )
 from fabricmon.stories.roster import Bounded, PortStory, Process, Roster, plain_address
 from fabricmon.stories.votes import Suspect, Votes, rail_suspects, suspects
-from fabricmon.value import Value
+from fabricmon.value import State, Value
 
 MAX_TROUBLES = 1024
 """Troubles remembered of those whose events had to leave memory."""
@@ -85,8 +88,7 @@ class Trouble(Value, frozen=True):
     """The jobs that suffered it, as far as they are named: they may share an HCA."""
 
 
-@dataclass(slots=True)
-class _Tale:
+class _Tale(State):
     """A trouble that is being put together."""
 
     chief: Group
@@ -103,7 +105,7 @@ class _Tale:
         if _before(group, self.chief):
             self.chief = group
         self.reports += group.count
-        self.processes |= group.processes
+        self.processes.update(group.processes)
         if group.event.peer is not None and len(self.peers) < MAX_PEERS:
             self.peers.setdefault(group.event.peer)
         for job in group.jobs:
@@ -141,6 +143,7 @@ class Story:
             min(self._limits.repeat_seconds, self._closing),
         )
         self._votes = Votes()
+        self._shared = Shared()
         self._settled: Bounded[object, _Tale] = Bounded(MAX_TROUBLES)
         self.events = 0
         """Events taken in."""
@@ -161,7 +164,7 @@ class Story:
         ``source`` is what holds the logs of one job at most, if they name none.
         """
         self.events += event.count
-        event = trimmed(event)
+        event = self._shared.event(trimmed(event))
         when = event.time if event.time is not None else at
         place = self._roster.place_of(event)
         process = self._roster.process_of(event, place)
@@ -343,7 +346,8 @@ class Story:
         if event.device is not None and (event.kind == COMPLETION or kills_link(event)):
             self._votes.add_port(place, event.device)
         if event.peer is not None and names_peer(event):
-            self._votes.add(place, plain_address(event.peer), event.count, when)
+            peer = self._shared.text(plain_address(event.peer))
+            self._votes.add(place, peer, event.count, when)
 
 
 def names_peer(event: LogEvent) -> bool:

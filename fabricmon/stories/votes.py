@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
-from fabricmon.value import Value
+from msgspec import field
+
+from fabricmon.value import State, Value
 
 MAX_PAIRS = 4096
 """Pairs in a table; a job of 64 nodes in which each names each fits."""
@@ -73,8 +74,7 @@ _MEANINGS = {
 Pair = tuple[str, str]
 
 
-@dataclass(slots=True)
-class Votes:
+class Votes(State):
     """The table; ``dropped`` counts votes for which there was no room."""
 
     pairs: dict[Pair, int] = field(default_factory=dict)

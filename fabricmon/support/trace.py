@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from fabricmon.host.trace_read import TraceReader
 from fabricmon.host.trace_write import TraceWriter
 from fabricmon.parse.kmsg import recognise
 from fabricmon.support.anonymise import Anonymiser
+from fabricmon.support.joining import JoinedTraces
 from fabricmon.support.secrets import without_secrets
 
 LOG_SOURCES = frozenset({"nccl_log", "inspector"})
@@ -39,28 +40,32 @@ class Kept:
 
 
 def rewrite(
-    source: Path,
+    source: JoinedTraces,
     target: Path,
     *,
     with_logs: bool,
     anonymiser: Anonymiser | None,
     most_bytes: int,
+    job_paths: Collection[str] = (),
 ) -> Kept:
     """Copy a trace without what may not be told; it ends where the room does.
 
+    ``job_paths`` are files and folders that tell who runs here: an anonymous trace has
+    none of what lies below them.
+
     Raises `TraceError` or `OSError` for a trace that cannot be read or written.
     """
-    clean = _cleaner(with_logs=with_logs, anonymiser=anonymiser)
+    left = _below(job_paths) if anonymiser is not None else None
+    clean = _cleaner(with_logs=with_logs, anonymiser=anonymiser, left=left)
     records, seconds, is_cut = 0, 0.0, False
-    with TraceReader(source) as reader:
-        header = _header(reader.header, anonymiser)
-        with TraceWriter(target, header, private=True) as writer:
-            for record in reader:
-                writer.write(clean(record))
-                records, seconds = records + 1, record.t
-                if records % 100 == 0 and _size(target) > most_bytes:
-                    is_cut = True
-                    break
+    header = _header(source.header, anonymiser)
+    with TraceWriter(target, header, private=True) as writer:
+        for record in source:
+            writer.write(clean(record))
+            records, seconds = records + 1, record.t
+            if records % 100 == 0 and _size(target) > most_bytes:
+                is_cut = True
+                break
     return Kept(records, seconds, is_cut)
 
 
@@ -87,13 +92,24 @@ def _header(header: Header, anonymiser: Anonymiser | None) -> Header:
     return msgspec.convert(fields, Header)
 
 
+def _below(paths: Collection[str]) -> re.Pattern[str] | None:
+    """Return what matches these paths, what lies below them, and processes."""
+    listed = "|".join(re.escape(path.rstrip("/")) for path in paths)
+    return re.compile(rf"(?:{listed}|/proc/\d+)(?:/|\Z)") if listed else None
+
+
 def _cleaner(
-    *, with_logs: bool, anonymiser: Anonymiser | None
+    *,
+    with_logs: bool,
+    anonymiser: Anonymiser | None,
+    left: re.Pattern[str] | None,
 ) -> Callable[[TraceRecord], TraceRecord]:
     def clean(record: TraceRecord) -> TraceRecord:
         fields: dict[str, Any] = msgspec.to_builtins(record)
         if not with_logs:
             _drop_logs(fields)
+        if left is not None:
+            _drop(fields, left)
         if anonymiser is not None:
             fields["kmsg"] = [line for line in record.kmsg if _is_known(line)]
             fields = anonymiser.value(fields)
@@ -106,13 +122,18 @@ def _drop_logs(fields: dict[str, Any]) -> None:
     """Take out what jobs wrote, and what only their processes tell."""
     for key in _LOG_KEYS:
         fields.pop(key, None)
+    _drop(fields, _PROCESS)
+
+
+def _drop(fields: dict[str, Any], paths: re.Pattern[str]) -> None:
+    """Take out all files that match."""
     for key in _MAPS:
         if key in fields:
             found = fields[key].items()
-            fields[key] = {p: v for p, v in found if not _PROCESS.match(p)}
+            fields[key] = {p: v for p, v in found if not paths.match(p)}
     for key in _LISTS:
         if key in fields:
-            fields[key] = [p for p in fields[key] if not _PROCESS.match(p)]
+            fields[key] = [p for p in fields[key] if not paths.match(p)]
 
 
 def _is_known(line: str) -> bool:

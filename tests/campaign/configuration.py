@@ -420,8 +420,8 @@ FAULTS = (
         KEPT,
         Guard(
             READING,
-            "            data = stream.read(most_bytes + 1)\n    except OSError as error:",
-            "            data = stream.read(most_bytes + 1)\n    except KeyError as error:",
+            "    except (OSError, ValueError) as error:",
+            "    except KeyError as error:",
         ),
         folder,
     ),
@@ -448,7 +448,7 @@ FAULTS = (
         "the topology file is no UTF-8",
         KEPT,
         Guard(
-            "topology_load.py",
+            READING,
             "    except UnicodeDecodeError as error:",
             "    except KeyError as error:",
         ),
@@ -470,8 +470,8 @@ FAULTS = (
         "the topology file is gone",
         KEPT,
         Guard(
-            "topology_load.py",
-            "    except OSError as error:",
+            READING,
+            "    except (OSError, ValueError) as error:",
             "    except KeyError as error:",
         ),
         topology_gone_between,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -15,7 +16,7 @@ from tests.support.agent import CLASS, FAST, AgentProcess, Json
 from tests.support.servers import LOOPBACK, free_port
 
 MOST = 2000
-MOST_CPU_SECONDS = 45.0
+MOST_CPU_SECONDS = 12.0  # 4 s here; ten times that where each device is a start of all
 CALM: Json = {"periods": dict.fromkeys(FAST["periods"], 5)}
 
 
@@ -199,6 +200,7 @@ def root_by_link(scene: Scene) -> None:
 def thousands(scene: Scene) -> None:
     """Add 2,000 devices; what they cost is bounded, also what their start costs."""
     scene.memory_mib, scene.descriptors = 320, MOST_DESCRIPTORS + 100
+    scene.patience = max(scene.patience, 60.0)  # a round of all takes its time
     for number in range(MOST):
         add(scene, f"soft_{number}", number)
     agent = scene.start(CALM)
@@ -211,6 +213,10 @@ def thousands(scene: Scene) -> None:
 
     scene.until(watched, "the last one is watched", 240)
     assert agent.get("/healthz") == "ok\n"
+    scene.goes_on()
+    scene.bounded()
+    agent.signal(signal.SIGTERM)
+    assert agent.wait(60) == 0  # two seconds of CPU, of which others may leave few
 
 
 HOSTILE = 'x"\n}{\\<script>alert(1)<\u2215script>&\x1b[2J'
@@ -407,7 +413,7 @@ FAULTS = (
     Fault(
         "two-thousand-devices",
         "the node has 2,000 devices of software beside its own",
-        "all are watched, memory stays below 320 MiB, the loop turns",
+        "all are watched, memory stays below 320 MiB, CPU below 12 s, the loop turns",
         Guard(
             "inventory.py",
             "        if device.is_replaced_by(hca):\n",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import signal
 import socket
 import time
@@ -345,7 +344,7 @@ def run_folder_removed(scene: Scene) -> None:
     """Take the run folder away with all in it, as an eager cleaner does."""
     agent = scene.begin()
     scene.verdict("mlx5_0", "healthy")
-    shutil.rmtree(agent.run_folder)
+    scene.take_away(agent.run_folder)
     scene.goes_on()
     assert agent.stop() < 5
 
@@ -364,7 +363,7 @@ def textfile_folder_removed(scene: Scene) -> None:
     path = folder / "fabric.prom"
     agent = scene.start({"textfile": {"path": str(path), "period_seconds": 0.1}})
     scene.until(path.exists, "it is written")
-    shutil.rmtree(folder)
+    scene.take_away(folder)
     scene.until(lambda: agent.lines("textfile_unwritten"), "it is told")
     folder.mkdir()
     scene.until(path.exists, "it is written again")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -267,6 +268,12 @@ class Scene:
             server.stop()
         for close in self.closes:
             close()
+
+    def take_away(self, folder: Path) -> None:
+        """Remove a folder at once: its agent may write into it at any time."""
+        gone = self.folder / f"former-{folder.name}"
+        folder.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
 
     # Other ways to ask
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from resource import RLIMIT_FSIZE, prlimit
 
@@ -43,6 +42,21 @@ def read_only(scene: Scene) -> None:
     _disk(scene, "mount -t tmpfs -o ro none DISK", "EROFS")
 
 
+def full_disk_of_history(scene: Scene) -> None:
+    folder = scene.folder / "disk"
+    folder.mkdir()
+    mount = "mount -t tmpfs -o size=64k none DISK && cat /dev/zero >DISK/full 2>&-"
+    config = {"state_folder": str(folder), "history": {"minutes": 10}}
+    script = f"{mount.replace('DISK', str(folder))} || true"
+    agent = scene.begin(scene.make(config, in_own_mounts(script)))
+    scene.value("history_kept", 0)
+    told = {each["file"]: each["message"] for each in agent.check()["errors"]}
+    assert "No space left" in told[f"{folder}/history"]
+    assert "No space left" in scene.line("history_ended")["err"]
+    scene.node.state("mlx5_0", "1: DOWN", "2: Polling")
+    scene.finding("port_down", "mlx5_0")
+
+
 def file_limit(scene: Scene) -> None:
     """Let every write fail with EFBIG, that of the log too (RLIMIT_FSIZE)."""
     agent = scene.begin()
@@ -59,7 +73,7 @@ def file_limit(scene: Scene) -> None:
 def removed_folder(scene: Scene) -> None:
     agent = scene.begin()
     scene.value("state_saved", 1)
-    shutil.rmtree(agent.state_folder)
+    scene.take_away(agent.state_folder)
     scene.node.state("mlx5_0", "1: DOWN", "2: Polling")
     finding = scene.finding("port_down", "mlx5_0")
     _saved_with(scene, finding["id"])
@@ -197,6 +211,18 @@ FAULTS = (
             "            _sync_folder(self._folder)\n        except KeyError as error:",
         ),
         full_disk,
+    ),
+    Fault(
+        "history-disk-full",
+        "the disk of the last minutes (`history`) is full",
+        "the history ends: history_kept 0, an error in check, one log line; all else goes on",
+        Guard(
+            "agent.py",
+            "        self._pipeline.unrecorded = ReadFailure("
+            "None, None, folder, None, error)\n",
+            "        pass\n",
+        ),
+        full_disk_of_history,
     ),
     Fault(
         "state-read-only",

@@ -9,6 +9,7 @@ from tests.campaign.scene import Scene
 from tests.support.agent import AgentProcess, Json, in_own_mounts
 
 COMMANDS = "host/live_command.py"
+LEAN_MIB = 110  # what an agent of four ports takes, and room for 40 MiB
 GROUND = """mkdir -p ROOT/kept
 mount --bind ROOT/sys ROOT/kept
 mount --rbind /sys ROOT/sys
@@ -21,8 +22,8 @@ done"""
 """The tree below a /sys of the kernel's: the agent takes it for this very node."""
 
 
-def _start(scene: Scene, script: str | None) -> AgentProcess:
-    """Start an agent that may run tools, with this one in place of ibstat."""
+def _start(scene: Scene, script: str | None, seconds: float = 1) -> AgentProcess:
+    """Start an agent that may run tools so long, with this one in place of ibstat."""
     folder = scene.folder / "bin"
     folder.mkdir()
     if script is not None:
@@ -30,7 +31,7 @@ def _start(scene: Scene, script: str | None) -> AgentProcess:
         tool.write_text(f"#!/bin/sh\n{script}\n")
         tool.chmod(0o755)
     config: Json = {
-        "deadlines": {"command_seconds": 1, "command_retry_seconds": 1},
+        "deadlines": {"command_seconds": seconds, "command_retry_seconds": 1},
         "periods": {"ibstat_seconds": 2, "kmsg_seconds": 60},
     }
     ground = GROUND.replace("ROOT", str(scene.node.root))
@@ -77,8 +78,9 @@ def garbage(scene: Scene) -> None:
 
 
 def endless(scene: Scene) -> None:
-    """Let the tool print as fast as it can until it is ended."""
-    _start(scene, "exec cat /dev/zero")
+    """Let the tool print as fast as it can until it is ended, some seconds later."""
+    scene.memory_mib = LEAN_MIB
+    _start(scene, "exec cat /dev/zero", seconds=5)
     _told(scene, "ETIMEDOUT")
 
 

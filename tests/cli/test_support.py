@@ -27,6 +27,7 @@ from fabricmon.support.bundle import (
     Content,
     trace_in,
 )
+from fabricmon.support.joining import JoinedTraces, Source
 from fabricmon.support.parts import Parts
 from fabricmon.support.pseudonyms import Pseudonyms
 from fabricmon.support.trace import names_of, rewrite
@@ -178,6 +179,11 @@ class TestBundle:
         note = manifest(command.files())["trace"]["note"]
         assert "no history is kept" in note
 
+    def test_neither_history_nor_recording(self, command: Support) -> None:
+        """A bundle without a trace says why; the last `--seconds` counts."""
+        part = manifest(command.files("--seconds", "0"))["trace"]
+        assert part["error"] == "no history is kept (history.minutes)"
+
     def test_without_an_agent_a_sample_is_taken(self, command: Support) -> None:
         """And said to be one."""
         files = command.files()
@@ -259,7 +265,7 @@ class TestTrouble:
         [
             ("--anonymise", "--with-logs"),
             ("--key-file", "/etc/hostname"),
-            ("--seconds", "0"),
+            ("--seconds", "-1"),
             ("--seconds", "1e9"),
         ],
     )
@@ -329,6 +335,7 @@ def trace(folder: Path) -> Path:
                 set={
                     "/sys/class/infiniband/mlx5_0/node_guid": f"{GUID}\n",
                     "/proc/77/environ": f"USER={USER}",
+                    "/run/fabricmon/jobs/1.json": '{"command": "finetune"}',
                     "/sys/class/infiniband/mlx5_0/ports/1/counters/x": "4711\n",
                 },
                 module={"mlx5_0/1": Module(serial=SERIAL)},
@@ -350,7 +357,15 @@ class TestTrace:
         if anonymiser is not None:
             names_of(raw, anonymiser)
         target = folder / "clean.jsonl"
-        rewrite(raw, target, with_logs=False, anonymiser=anonymiser, most_bytes=1 << 20)
+        source = JoinedTraces([Source(raw)])
+        rewrite(
+            source,
+            target,
+            with_logs=False,
+            anonymiser=anonymiser,
+            most_bytes=1 << 20,
+            job_paths=["/run/fabricmon/jobs"],
+        )
         return target.read_text()
 
     def test_no_log_and_no_environment(self, tmp_path: Path) -> None:
@@ -358,12 +373,14 @@ class TestTrace:
         told = self.rewritten(tmp_path, None)
         assert "NCCL WARN" not in told
         assert "environ" not in told
+        assert "finetune" in told
         assert "4711" in told
 
     def test_no_name(self, tmp_path: Path) -> None:
         """And of the kernel's lines only those that are about RDMA."""
         told = self.rewritten(tmp_path, Anonymiser(Pseudonyms(b"k" * 16)))
         assert [name for name in (*NAMES, "rack-b12", "leaf-a7") if name in told] == []
+        assert "finetune" not in told
         assert HOT in told
         assert "nfs" not in told
         assert '"4711\\n"' in told
@@ -374,7 +391,10 @@ class TestTrace:
         with TraceWriter(raw, Header(node=HOST, start=START)) as writer:
             for t in range(5000):
                 writer.write(TraceRecord(t=t, set={"/x": str(t) * 100}))
-        kept = rewrite(raw, target, with_logs=True, anonymiser=None, most_bytes=300_000)
+        source = JoinedTraces([Source(raw)])
+        kept = rewrite(
+            source, target, with_logs=True, anonymiser=None, most_bytes=300_000
+        )
         assert kept.is_cut
         assert target.stat().st_size < 1_000_000
 

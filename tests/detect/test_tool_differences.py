@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fabricmon.detect.telemetry import Telemetry
+from fabricmon.incidents import Incidents
 from fabricmon.model import (
     Action,
     Finding,
@@ -190,10 +191,42 @@ def test_device_that_goes(node: Node) -> None:
     assert list(node.detector.judge(gone)) == []
 
 
-def test_old_values_explain_it(node: Node) -> None:
-    """While values are known to be old, that alone is told."""
+def late(source: str, unit: str, node: Node) -> Health:
+    """Return the health of a source that answers no more."""
+    return Health(source, unit, True, node.now, 0.0, 5.0, None)
+
+
+@pytest.mark.parametrize(("source", "unit"), [("errors", "mlx5_0"), ("ibstat", "")])
+def test_old_values_explain_it(node: Node, source: str, unit: str) -> None:
+    """While values of the device or the tool are known to be old, that is told alone."""
     node.tool(lid=8)
-    node.health = (Health("errors", "mlx5_0", True, node.now, 0.0, 5.0, None),)
+    node.health = (late(source, unit, node),)
     node.look()
     (finding,) = node.look(HOUR)
-    assert "ibstat" not in finding.summary
+    assert "ibstat says" not in finding.summary
+
+
+@pytest.mark.parametrize(("source", "unit"), [("errors", "mlx5_1"), ("pci", "")])
+def test_old_values_of_others(node: Node, source: str, unit: str) -> None:
+    """A source that is late elsewhere explains nothing, and hides nothing."""
+    node.tool(lid=8)
+    node.health = (late(source, unit, node),)
+    node.look()
+    stale, differing = node.look(HOUR)
+    assert "No values of" in stale.summary
+    assert "ibstat says lid 8 of mlx5_0/1" in differing.summary
+
+
+def test_beside_old_values_at_one_place() -> None:
+    """What differs is told with what is late where both are about the node."""
+    node = Node()
+    node.tool(lid=8)
+    node.health = (late("pci", "", node), late("errors", "mlx5_9", node))
+    node.look()
+    findings = node.look(HOUR)
+    node_wide = [replace(each, subject=Subject()) for each in findings]
+    incidents = Incidents(node.config, "node01")
+    (incident,) = incidents.update(node.now, node.now, node_wide, lambda _: False, ())
+    signals = [each.signal for each in incident.finding.evidence]
+    assert signals == ["pci", "errors", "lid"]
+    assert incident.finding.severity >= Severity.WARNING

@@ -56,6 +56,7 @@ from fabricmon.sources.log_cursors import Cursors, resume
 from fabricmon.sources.maintenance import MAX_WINDOWS, parse_plan
 from fabricmon.support.anonymise import Anonymiser
 from fabricmon.support.bundle import FOLDER, TRACE, trace_in
+from fabricmon.support.joining import JoinedTraces, Source
 from fabricmon.support.pseudonyms import Pseudonyms
 from fabricmon.support.trace import names_of, rewrite
 from fabricmon.topology_load import load_topology
@@ -140,7 +141,8 @@ def shared_trace(data: bytes) -> None:
         anonymiser = Anonymiser(Pseudonyms(bytes(16)))
         names_of(path, anonymiser)
         out = path.with_name("out.trace.jsonl.gz")
-        rewrite(path, out, with_logs=False, anonymiser=anonymiser, most_bytes=1 << 24)
+        source = JoinedTraces([Source(path)])
+        rewrite(source, out, with_logs=False, anonymiser=anonymiser, most_bytes=1 << 24)
         with TraceReader(out) as reader:
             for _ in reader:
                 pass

@@ -10,6 +10,7 @@ import pytest
 from fabricmon.host.live_descriptors import (
     IDLE_SECONDS,
     Descriptors,
+    Trust,
     raise_descriptor_limit,
     spare_descriptors,
 )
@@ -206,23 +207,55 @@ class TestReplacement:
             [b"9000\n"],
         ]
 
-    def test_removed_while_reading(self, tmp_path: Path) -> None:
+    def test_replaced_while_its_folder_is_trusted(self, tmp_path: Path) -> None:
         """ENODEV of a kept descriptor is answered by looking at the path again."""
 
-        def read_past_the_folder_check(root: Path) -> list[bytes | ReadError]:
+        def read_without_a_look(root: Path) -> list[list[bytes | ReadError]]:
             ip("link", "add", "v0", "index", "70", "type", "veth", "peer", "name", "v1")
-            table = Descriptors(str(root))
-            paths = ("/sys/class/net/v0/ifindex",)
+            table = Descriptors(str(root), trust=Trust(kernel=60))
+            paths = ("/sys/class/net/v0/ifindex", "/sys/class/net/v0/mtu")
             table.read(paths)
-            assert table.kept == 1
-            burst = table._bursts[paths]
+            assert table.kept == 2
             ip("link", "del", "v0")
             ip("link", "add", "v0", "index", "80", "type", "veth", "peer", "name", "v1")
-            contents = table._read_burst(burst)
+            contents = [table.read(paths), table.read(paths)]
             table.close()
             return contents
 
-        assert apart(read_past_the_folder_check, tmp_path) == [b"80\n"]
+        replaced, anew = apart(read_without_a_look, tmp_path)
+        assert replaced == [ReadError("ESTALE")] * 2
+        assert anew == [b"80\n", b"1500\n"]
+
+    def test_gone_while_its_folder_is_trusted(self, tmp_path: Path) -> None:
+        """A device of the kernel that went has no values any more, at once."""
+
+        def read_what_is_gone(root: Path) -> list[bytes | ReadError]:
+            ip("link", "add", "v0", "type", "veth", "peer", "name", "v1")
+            table = Descriptors(str(root), trust=Trust(kernel=60))
+            paths = ("/sys/class/net/v0/ifindex", "/sys/class/net/v0/mtu")
+            table.read(paths)
+            ip("link", "del", "v0")
+            contents = table.read(paths)
+            table.close()
+            return contents
+
+        gone = ReadError("ENOENT")
+        assert apart(read_what_is_gone, tmp_path) == [gone, gone]
+
+    def test_trust_is_short_and_shared(self, device: Path) -> None:
+        """What one burst sees of a folder, the others of that moment see as well."""
+        now = [0.0]
+        table = Descriptors(clock=lambda: now[0], trust=Trust(others=1))
+        one, two = [str(device / "symbol_error")], [str(device / "link_downed")]
+        table.read(one)
+        table.read(two)
+        new = device.parent / "new"
+        new.write_text("7\n")
+        new.replace(device / "symbol_error")
+        assert table.read(one) == [b"1\n"]
+        now[0] = 2.0
+        assert table.read(one) == [b"7\n"]
+        table.close()
 
 
 class TestBounds:

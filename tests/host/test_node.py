@@ -1,6 +1,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fabricmon.host.node import Node
 from fabricmon.host.protocol import (
@@ -26,6 +28,55 @@ def node(**first: Any) -> Node:
 def change(changed: Node, t: float, **changes: Any) -> None:
     """Apply a record that can be used whole."""
     assert changed.apply(TraceRecord(t=t, **changes)) == []
+
+
+PATHS = ("/a", "/a/b", "/a/b/c", "/d", "/d/e", "/sys/class/net/eth0/carrier")
+some_path = st.sampled_from(PATHS)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> TraceRecord:
+    """Make a record that does anything to a few paths; not all of it is possible."""
+    texts = st.dictionaries(some_path, st.sampled_from(["0\n", "", "\udcff"]))
+    figures = st.dictionaries(st.sampled_from(["x", "y"]), st.integers(0, 9))
+    return TraceRecord(
+        t=1,
+        deleted=draw(st.lists(some_path, max_size=2)),
+        dir=draw(st.lists(some_path, max_size=2)),
+        link=draw(st.dictionaries(some_path, st.sampled_from(["b", "/d", "../a"]))),
+        set=draw(texts),
+        err=draw(st.dictionaries(some_path, st.sampled_from(["EIO", "ENOENT"]))),
+        ethtool=draw(st.dictionaries(st.just("eth0"), st.one_of(st.none(), figures))),
+        module=draw(st.dictionaries(st.just("m/1"), st.just(Module(vendor="v")))),
+        command=draw(st.dictionaries(st.just("ibstat"), st.just(Printed("\udcff")))),
+        devlink=draw(st.dictionaries(st.just("0:1"), st.just({"fw": "error"}))),
+    )
+
+
+class TestWhole:
+    @given(st.lists(records(), max_size=6))
+    def test_makes_another_node_of_nothing(self, changes: list[TraceRecord]) -> None:
+        """Every question has the same answer there, and no part is impossible."""
+        first, second = Node("b1"), Node("b1")
+        for each in changes:
+            first.apply(each)
+        assert second.apply(first.whole(2.0, 0.0)) == []
+        old, new = first.tree, second.tree
+        for path in (*PATHS, "/", "/a/x", "/d/e/f", BOOT_ID):
+            assert old.read(path, 2.0) == new.read(path, 2.0)
+            assert old.names(path) == new.names(path)
+            assert old.target(path) == new.target(path)
+        assert first.statistics.read("eth0", 2.0) == second.statistics.read("eth0", 2.0)
+        assert first.module("m/1") == second.module("m/1")
+        assert first.command("ibstat") == second.command("ibstat")
+        assert first.reporters("0:1") == second.reporters("0:1")
+
+    def test_uptime_goes_on(self) -> None:
+        """It is what it is by then, and grows from there."""
+        first = node(set={"/proc/uptime": "10.00 1.00\n"})
+        second = Node("b1")
+        second.apply(first.whole(5.0, 0.0))
+        assert second.tree.read("/proc/uptime", 1.0) == b"16.00 1.00\n"
 
 
 class TestBoot:

@@ -17,6 +17,8 @@ from fabricmon.host.trace_read import TraceReader
 from tests.trace_keys import EVERY_KEY, RECORD
 from tests.traces import HEADER, START, read_all, write
 
+WEEK = 7 * 86400.0
+
 
 class TestRecords:
     def test_every_key_of_the_format(self, tmp_path: Path) -> None:
@@ -177,11 +179,36 @@ class TestDamage:
             "4: t: 3 is before 5, taken as that",
         ]
 
-    def test_time_beyond_reason(self, tmp_path: Path) -> None:
-        """One damaged digit does not make a replay last for ever."""
-        records, problems = read_all(write(tmp_path, [{"t": 1}, {"t": 1e12}, {"t": 2}]))
+    @pytest.mark.parametrize("far", [1e12, WEEK + 1.5])
+    def test_time_beyond_reason(self, tmp_path: Path, far: float) -> None:
+        """A damaged digit does not make a replay last for days: the line is left out."""
+        records, problems = read_all(write(tmp_path, [{"t": 1}, {"t": far}, {"t": 2}]))
         assert [record.t for record in records] == [1, 2]
-        assert problems == ["3: t: 1e+12 is too far away, not used"]
+        (problem,) = problems
+        assert problem.startswith(f"3: t: {far:.6g} is {far - 1:.6g} s after")
+        assert "more than 7 days: not used" in problem
+
+    def test_longest_silence(self, tmp_path: Path) -> None:
+        """A week without a record is believed."""
+        records, problems = read_all(write(tmp_path, [{"t": 1}, {"t": 1 + WEEK}]))
+        assert [record.t for record in records] == [1, 1 + WEEK]
+        assert problems == []
+
+    def test_all_that_follows_is_far(self, tmp_path: Path) -> None:
+        """Records that are all too far away are told once and counted."""
+        lines = [{"t": 1}, *({"t": 9e8 + n} for n in range(5))]
+        with TraceReader(write(tmp_path, lines)) as reader:
+            assert [record.t for record in reader] == [1]
+            assert len(reader.problems) == 1
+            assert reader.problem_count == 5
+
+    def test_agent_that_did_not_run(self, tmp_path: Path) -> None:
+        """What a gap takes is not played, so it may be long."""
+        year = 52 * WEEK
+        lines = [{"t": 1, "gap": year}, {"t": 5 + year}, {"t": 6 + 3 * year}]
+        records, problems = read_all(write(tmp_path, lines))
+        assert [record.t for record in records] == [1, 5 + year]
+        assert len(problems) == 1
 
     def test_torn_last_line(self, tmp_path: Path) -> None:
         """It is said to be that; without its newline alone a line is whole."""

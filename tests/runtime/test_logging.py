@@ -266,11 +266,28 @@ class TestReader:
             for number in range(100):
                 log.info("port_changed", number=number, text="x" * 500)
             taken = reader.read(4096).splitlines()
+            taken_at = json.loads(taken[0])["timestamp"]
             log.info("agent_ready")
             dropped, last = map(json.loads, reader.read(4096).splitlines())
-        assert dropped["event"] == "lines_dropped"
+        assert (dropped["event"], dropped["level"]) == ("lines_dropped", "warning")
         assert dropped["count"] == 100 - len(taken)
         assert last["event"] == "agent_ready"
+        assert list(dropped)[:3] == ["timestamp", "level", "event"]
+        assert taken_at < dropped["timestamp"]
+
+    def test_terminal_words(self) -> None:
+        """Where lines are for people, so is the one that counts what was dropped."""
+        reading, writing = os.pipe()
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+        with os.fdopen(reading, "rb", 0) as reader, os.fdopen(writing, "wb") as stream:
+            log = make_logger(Log(format="console"), stream)
+            for _ in range(20):
+                log.info("port_changed", text="x" * 500)
+            reader.read(4096)
+            log.info("agent_ready")
+            dropped, _ = reader.read(4096).splitlines()
+        assert b" [warning  ] lines_dropped" in dropped
+        assert b"count=" in dropped
 
     def test_long_line_into_a_small_room(self) -> None:
         """It is torn, not waited for; the next line stands alone."""
@@ -294,7 +311,7 @@ class TestReader:
         with os.fdopen(reading, "rb") as reader, ThreadPoolExecutor(5) as pool:
             taken = pool.submit(reader.read)
             with os.fdopen(writing, "wb") as stream:
-                shared = _Unbreakable(stream)
+                shared = _Unbreakable(stream, bytes)
 
                 def many() -> None:
                     for _ in range(20_000):

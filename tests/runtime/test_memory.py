@@ -1,6 +1,10 @@
-"""How often Python looks for garbage."""
+"""How often Python looks for garbage, and what the C library keeps."""
 
 import gc
+import os
+import platform
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -39,3 +43,45 @@ class TestSettle:
         del ring
         memory.settle()
         assert not any(type(item) is Ring for item in gc.get_objects())
+
+
+HEAPS = """
+import ctypes, threading
+from fabricmon.runtime import memory
+{call}
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+ready, done = threading.Barrier(5), threading.Event()
+def take():
+    libc.malloc(1000)
+    ready.wait()
+    done.wait()
+for _ in range(4):
+    threading.Thread(target=take).start()
+ready.wait()
+libc.fopen.restype = ctypes.c_void_p
+file = ctypes.c_void_p(libc.fopen(b"/proc/self/fd/1", b"w"))
+libc.malloc_info(0, file)
+libc.fclose(file)
+done.set()
+"""
+
+
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="only glibc has heaps of threads"
+)
+class TestKeepLittleFree:
+    def test_threads_share_one_heap(self) -> None:
+        """As glibc itself says of a process with four of them."""
+        assert heaps("") > 1
+        assert heaps("memory.keep_little_free()") == 1
+
+
+def heaps(call: str) -> int:
+    """Return how many heaps a process has that begins with this call."""
+    command = [sys.executable, "-c", HEAPS.format(call=call)]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=environment
+    )
+    return done.stdout.count("<heap nr=")

@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from queue import Queue
 from threading import Event, Lock, Thread, get_ident
@@ -11,9 +12,9 @@ import pytest
 from fabricmon.errors import HostError
 from fabricmon.host.live import LiveHost
 from fabricmon.lanes import Reader
-from fabricmon.model import DeviceList, Job, Outcome
+from fabricmon.model import DeviceList, Job, Outcome, Repeats
 from fabricmon.runtime import reader as module
-from fabricmon.runtime.reader import ThreadReader
+from fabricmon.runtime.reader import WATCH_SECONDS, ThreadReader
 from tests.support.servers import wait_until
 
 ERRORS_0 = Job("errors", "mlx5_0", "device:mlx5_0")
@@ -351,6 +352,82 @@ class TestLanes:
         assert reader.is_waiting or not node.bell.empty()
         assert [outcome.job for outcome in reader.collect(0)] == [STATE_0]
         gate.set()
+
+
+def repeating(job: Job, times: int, every: float = 0.01, slow: float = 30.0) -> Job:
+    """Return a job that runs so many times, from now on."""
+    now = LiveHost().monotonic()
+    last = now + (times - 0.5) * every
+    return replace(job, repeats=Repeats(now, every, last, slow))
+
+
+class TestRepeats:
+    def test_rings_at_the_end(self, node: Node, reader: ThreadReader) -> None:
+        """The loop sleeps while a job repeats, and gets every outcome."""
+        reader.submit(repeating(STATE_0, 3, 0.1))
+        node.hear()
+        outcomes = reader.collect(0)
+        assert node.bell.empty()
+        assert {outcome.job for outcome in outcomes} == {STATE_0}
+        assert 1 <= len(outcomes) == node.started.qsize() <= 3
+        ended = [outcome.ended for outcome in outcomes]
+        assert ended == sorted(ended)
+        assert reader.progress() == ()
+        assert reader.look_seconds > WATCH_SECONDS
+
+    def test_what_has_ended_is_given_earlier(
+        self, node: Node, reader: ThreadReader
+    ) -> None:
+        """Whoever collects for another reason gets what there is."""
+        reader.submit(repeating(STATE_0, 10_000))
+        assert not reader.submit(STATE_0)
+        wait_until(lambda: node.started.qsize() > 1, 10, "it has run twice")
+        assert reader.collect(0)
+        assert reader.look_seconds <= WATCH_SECONDS
+        (progress,) = reader.progress()
+        assert (progress.job, progress.ended is None) == (STATE_0, False)
+
+    def test_others_ring(self, node: Node, reader: ThreadReader) -> None:
+        """What ends beside a job that repeats does not wait for its end."""
+        reader.submit(repeating(STATE_0, 10_000))
+        for _ in range(3):
+            assert reader.submit(STATE_1)
+            node.hear()
+            assert STATE_1 in {outcome.job for outcome in reader.collect(0)}
+
+    def test_hangs(self, node: Node, reader: ThreadReader) -> None:
+        """It is told since when, and the others that repeat go on."""
+        gate = hang(node, STATE_0)
+        reader.submit(repeating(STATE_1, 10_000))
+        reader.submit(repeating(STATE_0, 10_000))
+        wait_until(lambda: bool(reader.in_flight()), 10, "one hangs")
+        done = node.started.qsize()
+
+        def goes_on() -> bool:
+            reader.relieve()
+            return node.started.qsize() > done + 10
+
+        wait_until(goes_on, 10, "the other one goes on")
+        since = {each.job: each.since for each in reader.progress()}
+        assert since[STATE_0] is not None
+        gate.set()
+
+    @pytest.mark.parametrize("slow", [30.0, 0.0])
+    def test_ends_early(self, node: Node, reader: ThreadReader, slow: float) -> None:
+        """With an error, and with a poll that takes too long."""
+        if slow:
+            node.errors[STATE_0] = HostError("no such device")
+        reader.submit(repeating(STATE_0, 10_000, slow=slow))
+        node.hear()
+        assert len(reader.collect(0)) == node.started.qsize() == 1
+        assert reader.progress() == ()
+
+    def test_new_configuration_ends_it(self, node: Node, reader: ThreadReader) -> None:
+        """Who takes over plans anew."""
+        reader.submit(repeating(STATE_0, 10_000))
+        node.started.get(timeout=10)
+        reader.take_over(lambda _job: (), lambda _job, _error: None)
+        assert reader.progress() == ()
 
 
 class TestTakeOver:

@@ -8,13 +8,14 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from fabricmon.gate.journal import FILE as JOURNAL
 from fabricmon.gate.journal import Journal
+from fabricmon.host.segments import FOLDER as HISTORY
 from tests.security.whole_life import Life
 from tests.support.servers import free_port
 
@@ -22,25 +23,30 @@ pytestmark = pytest.mark.slow
 
 DOCUMENT = Path(__file__).parents[2] / "docs/security.md"
 UMASKS = ("000", "022")
+SEGMENT = f"{HISTORY}/n.trace.jsonl.gz"
 SECRET = b"a file of somebody else, which is his alone\n"
 
 
 def documented() -> dict[str, int]:
     """Return the modes that the manual promises, by the name of the file."""
     rows = re.findall(
-        r"^\| `([a-z.-]+)` \| `(0\d{3})` \|", DOCUMENT.read_text(), re.MULTILINE
+        r"^\| `([a-z./-]+)` \| `(0\d{3})` \|", DOCUMENT.read_text(), re.MULTILINE
     )
     return {name: int(mode, 8) for name, mode in rows}
 
 
 def modes(*folders: Path) -> dict[str, int]:
-    """Return the modes of all that lies below folders, by name."""
-    found = (path for folder in folders for path in folder.rglob("*"))
-    return {
-        path.name: stat.S_IMODE(path.lstat().st_mode)
-        for path in found
-        if not path.is_dir()
-    }
+    """Return the modes of all that lies below folders, by name.
+
+    Without what an agent that lives is just writing beside its place.
+    """
+    found: dict[str, int] = {}
+    for path in (path for folder in folders for path in folder.rglob("*")):
+        if not path.is_dir() and path.suffix != ".new":
+            with suppress(FileNotFoundError):
+                name = SEGMENT if path.parent.name == HISTORY else path.name
+                found[name] = stat.S_IMODE(path.lstat().st_mode)
+    return found
 
 
 def with_umask(umask: str) -> list[str]:
@@ -92,7 +98,7 @@ class TestModes:
         assert seen == {name: promised[name] for name in seen}
         assert {*seen} == {
             *("state.msgpack", "mqtt-spool.sqlite", "mqtt-spool.sqlite-wal"),
-            *("redaction.key", ".lock", "agent.sock", "fabricmon.prom"),
+            *("redaction.key", ".lock", "agent.sock", "fabricmon.prom", SEGMENT),
         }
         assert folders == [0o700, 0o755]
 
@@ -128,7 +134,7 @@ class TestModes:
         """The table of the manual has no row that nothing here looks at."""
         assert set(documented()) == {
             *("state.msgpack", "mqtt-spool.sqlite", "mqtt-spool.sqlite-wal"),
-            *("redaction.key", ".lock", "agent.sock", "fabricmon.prom"),
+            *("redaction.key", ".lock", "agent.sock", "fabricmon.prom", SEGMENT),
             *("node.trace.jsonl.gz", "bundle.tar.gz", "maintenance.json"),
             *("journal.sqlite", "journal.sqlite-wal"),
         }

@@ -43,6 +43,7 @@ class Life:
             "devices": {"exclude": [EXCLUDED]},
             "bursts": {"every_seconds": 1, "window_seconds": 0.5},
             "textfile": {"path": str(self.textfile), "period_seconds": 1},
+            "history": {"minutes": 1},
             "logs": {"discovery_seconds": 0.2, "settle_seconds": 0.1},
             "periods": {"nccl_log_seconds": 0.2},
             "mqtt": {

@@ -1,5 +1,7 @@
 """The exposition: the same as the library's, whatever happens between scrapes."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from fabricmon.config import Config
 from fabricmon.model import PortId
 from fabricmon.parse.words import LinkLayer
 from fabricmon.sinks.exposition import Exposition
+from fabricmon.sinks.series import CounterSeries
 from fabricmon.sinks.template import Fixed
 from tests.sinks import nodes
 from tests.sinks.scraping import (
@@ -121,6 +124,16 @@ class TestTemplate:
         made.publish(nodes.node(nodes.port(), incidents=(nodes.incident(),)))
         assert any("finding_open" in series for series in scrape(made))
         assert_like_the_library(made)
+
+    def test_finding_does_not_cost_the_text_of_the_counters(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A thousand ports are not written anew because one finding came."""
+        made = exposition(nodes.eight(IB))
+        made.render()
+        monkeypatch.setattr(CounterSeries, "metrics", lambda *_: pytest.fail("anew"))
+        made.publish(replace(nodes.eight(IB), incidents=(nodes.incident(),)))
+        assert b"finding_open{" in made.render().body
 
     def test_finding_in_the_place_of_another_is_that_finding(self) -> None:
         """As many samples as before are not the same samples."""

@@ -1,7 +1,10 @@
 """The metrics beside the counters: the agent, the node, its devices and ports."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from fabricmon.config import Config
@@ -10,14 +13,46 @@ from fabricmon.model import (
     IncidentState,
     MaintenanceWindow,
     ReadFailure,
+    Snapshot,
     Subject,
 )
 from fabricmon.parse.words import LinkLayer, PortState
 from fabricmon.sinks.exposition import Exposition
+from fabricmon.sinks.families import NODE_FAMILIES, Family
 from tests.sinks import nodes
 from tests.sinks.scraping import Clock, exposition, scrape, value
 
 IB = LinkLayer.INFINIBAND
+
+
+KEPT = [family for family in NODE_FAMILIES if family.of is not None]
+
+
+class _Only:
+    """A snapshot that shows one part, and remembers which one was asked for."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self.asked: set[str] = set()
+
+    def __getattr__(self, name: str) -> object:
+        """Return what the snapshot has."""
+        self.asked.add(name)
+        return getattr(self._snapshot, name)
+
+
+@pytest.mark.parametrize("family", KEPT, ids=lambda family: family.name)
+def test_what_is_kept_comes_of_one_part(family: Family[Any]) -> None:
+    """Samples are made anew when that part changes, so they may depend on no other."""
+    windows = (nodes.burst("mlx5_0"),)
+    full = nodes.node(nodes.port(), incidents=(nodes.incident(),), bursts=windows)
+    only = _Only(full)
+    assert family.of is not None
+    family.of(cast("Snapshot", only))
+    part, only.asked = only.asked, set()
+    tuple(family.samples(SimpleNamespace(snapshot=only)))
+    assert len(part) == 1
+    assert only.asked <= part
 
 
 class TestFamilies:

@@ -134,6 +134,18 @@ class TestCondition:
         assert (condition.status, condition.reason) == ("Unknown", "FabricNotSeen")
         assert condition.message == message
 
+    def test_unknown_names_nobody(self) -> None:
+        """Why nothing is known may name a peer or a user, which may not be told."""
+        port = replace(
+            nodes.port(),
+            verdict=Verdict.UNKNOWN,
+            reasons=("no answer of 10.1.2.3, see /home/alice/x",),
+        )
+        snapshot = nodes.node(port, verdict=Verdict.UNKNOWN)
+        silent = Voice(Kubernetes(), Redactor(Redaction(peers="remove"), KEY))
+        message = condition_of(snapshot, silent).message
+        assert message == "mlx5_0/1: no answer of (peer), see /home/(user)/x"
+
     def test_fault_is_told_also_where_others_are_unknown(self) -> None:
         """What is proven counts more than what is not."""
         snapshot = nodes.node(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fabricmon.config import Config, Log
+from fabricmon.config import Config, Log, Redaction
+from fabricmon.config_load import build
 from fabricmon.model import Evidence, IncidentState, JobView, Severity, Subject
+from fabricmon.redaction import Redactor
 from fabricmon.runtime.heartbeat import Heartbeat
 from fabricmon.runtime.logging import make_logger
 from fabricmon.sinks import log as module
@@ -161,3 +164,61 @@ class TestJobs:
         assert written.publish(job=hidden) == []
         assert written.publish(job=JobView()) == []
         assert [each["err"] for each in written.publish(job=both)] == ["/m: no right"]
+
+
+SECRETS = ("secret-node", "secret-job", "alice", "10.1.2.3", "of a log")
+
+
+def accusation() -> Any:
+    """Return a finding that names a peer, a job and a user, and quotes a log."""
+    base = nodes.incident("peer_suspect")
+    finding = replace(
+        base.finding,
+        subject=Subject(peer="secret-node", job="secret-job"),
+        evidence=(Evidence("text", "words of a log", "", "nccl_log"),),
+        summary="3 towards secret-node in secret-job of /home/alice/x: words of a log",
+    )
+    return replace(base, finding=finding)
+
+
+def said(tmp_path: Path, **redact: Any) -> str:
+    """Return all that a sink with this policy writes of a node with such names."""
+    stream = io.BytesIO()
+    tree = {"state_folder": str(tmp_path), "log": {"redact": redact}}
+    sink = module.make(
+        build(tree, (), ()).config,
+        Heartbeat(),
+        make_logger(Log(format="json"), stream),
+    )
+    assert sink is not None
+    problem = "/home/alice/x: no right to read it; told of by 10.1.2.3"
+    job = JobView(problems=(problem,))
+    found = accusation()
+    sink.publish(nodes.node(nodes.port(), job=job, incidents=(found,)), (found,))
+    return stream.getvalue().decode()
+
+
+class TestNames:
+    def test_all_is_told(self, tmp_path: Path) -> None:
+        """By default: a node's journal is its own."""
+        text = said(tmp_path)
+        assert all(word in text for word in SECRETS)
+
+    def test_hidden(self, tmp_path: Path) -> None:
+        """Where lines are collected no name need leave the node, nor words of a log."""
+        text = said(
+            tmp_path,
+            **dict.fromkeys(("jobs", "peers", "users"), "pseudonym"),
+            log_text="remove",
+        )
+        assert [word for word in SECRETS if word in text] == []
+        assert '"kind":"peer_suspect"' in text
+        assert "jobs_unseen" in text
+
+    def test_one_key(self, tmp_path: Path) -> None:
+        """Codes are those of every other sink with the same key."""
+        key = tmp_path / "key"
+        key.write_text("0123456789abcdef")
+        text = said(tmp_path, peers="pseudonym", key_file=str(key))
+        policy = Redaction(peers="pseudonym")
+        assert str(Redactor(policy, b"0123456789abcdef").peer("secret-node")) in text

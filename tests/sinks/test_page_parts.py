@@ -123,11 +123,14 @@ class TestNotices:
 
     def test_what_is_ignored_or_lost(self) -> None:
         """A maintenance file with mistakes and a full disk are no secret."""
-        found = nodes.node(maintenance_error="entry 2: no time", unsaved=FAILURE)
-        ignored, lost = notices(found)
+        found = nodes.node(
+            maintenance_error="entry 2: no time", unsaved=FAILURE, unrecorded=FAILURE
+        )
+        ignored, lost, unkept = notices(found)
         assert ignored == "notice warning: Of the maintenance file: entry 2: no time"
         assert lost.startswith("notice warning: What must survive a restart")
         assert lost.endswith("cannot be saved: cannot be read")
+        assert unkept.endswith("minutes are kept no longer: cannot be read")
 
 
 class TestSources:
