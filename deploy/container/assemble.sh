@@ -22,7 +22,7 @@ esac
 fetch() {
   apt-get -qq update
   (cd "$work" && apt-get -qq -o APT::Sandbox::User=root download \
-    coreutils infiniband-diags libc6 libibmad5 libibumad3)
+    coreutils gcc-12-base infiniband-diags libc6 libgcc-s1 libibmad5 libibumad3)
   for file in "$work"/*.deb; do
     dpkg-deb -x "$file" "$work/debian"
     # Where scanners look for what an image without dpkg holds.
@@ -62,7 +62,7 @@ take_agent() {
   cp -P "$work/agent/usr/bin/fabricmon" "$root/usr/bin/"
   cp -R "$work/agent/usr/share/doc/fabricmon" "$root/usr/share/doc/"
   dpkg-deb -f "$package" >"$root/var/lib/dpkg/status.d/fabricmon"
-  for name in coreutils infiniband-diags libc6 libibmad5 libibumad3; do
+  for name in coreutils gcc-12-base infiniband-diags libc6 libibmad5 libibumad3; do
     cp "$work/debian/usr/share/doc/$name/copyright" "$root/usr/share/doc/$name"
   done
 }
@@ -71,9 +71,10 @@ make_root
 fetch
 take usr/sbin/ibstat usr/bin/chown "usr/lib/$triple/$(basename "$loader")"
 ln -s "/usr/lib/$triple/$(basename "$loader")" "$root/$loader"
-# Some of these are empty since glibc 2.34, but wheels still name them.
-for library in libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1 \
-  libresolv.so.2 libibmad.so.5 libibumad.so.3; do
+# Some of these are empty since glibc 2.34, but wheels still name them. glibc ends the
+# process where a thread that outlives Python ends and there is no libgcc.
+for library in libc.so.6 libgcc_s.so.1 libm.so.6 libdl.so.2 libpthread.so.0 \
+  librt.so.1 libresolv.so.2 libibmad.so.5 libibumad.so.3; do
   take "usr/lib/$triple/$library"
 done
 take_agent

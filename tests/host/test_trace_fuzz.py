@@ -21,7 +21,7 @@ texts = st.text(
 )
 
 
-@given(st.dictionaries(texts, texts), st.floats(0, 1e9))
+@given(st.dictionaries(texts, texts), st.floats(0, 7 * 86400))
 def test_any_text_survives(
     tmp_path_factory: pytest.TempPathFactory, texts: dict[str, str], t: float
 ) -> None:

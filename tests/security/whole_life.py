@@ -20,7 +20,7 @@ WARNING = (
     "hca mlx5_0\n"
 )
 PROGRESS_BYTES = 4096
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 240.0
 
 
 class Life:
