@@ -49,6 +49,7 @@ class _Device:
     taken: int = 0
     began: float = 0.0
     rests_until: float = -inf
+    pauses: bool = False
 
     def start(self, at: float) -> None:
         """Begin a window; what the last one ended with stays known."""
@@ -145,6 +146,10 @@ class Bursts:
         """Take one sample of each port of a device; True where a window is complete."""
         now, name = outcome.ended, entry.target.name
         device = self._devices.setdefault(name, _Device())
+        if outcome.job.repeats is None:
+            device.pauses = False
+        elif device.pauses:
+            return False  # a late one of a window that is over begins no other
         slow = entry.duration > self._limits.slow_read_milliseconds * _MILLI
         if slow and device.taken:  # the first read opens the files
             device.rests_until = now + self._limits.slow_rest_seconds
@@ -159,14 +164,14 @@ class Bursts:
         suspected = now < self._suspected_until
         idle = device.taken == _IDLE_SAMPLES and device.is_idle() and not suspected
         if not idle and now - device.began < self._limits.window_seconds - self._slack:
-            self._go_on(entry, device, now)
+            self._go_on(entry, device, outcome)
             return False
         done = self._finish(device)
         if idle or not suspected:
             self._pause(entry, device, now)
         else:
             device.start(now)
-            self._go_on(entry, device, now)
+            self._go_on(entry, device, outcome)
         return done
 
     def _wants(self, name: str) -> bool:
@@ -178,13 +183,13 @@ class Bursts:
             self._wanted = frozenset(port.id.device for port in rails)
         return self._limits.enabled and name in self._wanted
 
-    def _go_on(self, entry: Entry, device: _Device, now: float) -> None:
+    def _go_on(self, entry: Entry, device: _Device, outcome: Outcome) -> None:
         """Take more samples, until the window is complete."""
+        now = outcome.ended
         if not self.repeats:
             self._aim(entry, self._step, now)
             return
-        known = entry.job.repeats
-        if known is not None and now + self._step <= known.until:
+        if outcome.follower is not None:
             return  # they are being taken
         first = self._schedule.next_on_grid(self._step, now)
         began = device.began if device.taken else first
@@ -196,6 +201,7 @@ class Bursts:
 
     def _pause(self, entry: Entry, device: _Device, now: float) -> None:
         device.start(now)
+        device.pauses = True
         self._aim(entry, self._limits.every_seconds, now, self._limits.lag_seconds)
 
     def _aim(self, entry: Entry, period: float, now: float, lag: float = 0.0) -> None:

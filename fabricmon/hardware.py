@@ -16,6 +16,7 @@ from fabricmon.model import (
     KernelTally,
     ModuleStatus,
     NodeAddresses,
+    Outcome,
     PortId,
 )
 from fabricmon.model.host_side import NO_HOST_SIDE
@@ -26,6 +27,9 @@ MAX_EVENTS = 1000
 RECENT_SECONDS = 60.0
 """Older events are what the log still had when the agent started: they are judged, but
 counted by the agent before."""
+
+SILENT_SECONDS = 600.0
+"""A transceiver that tells nothing for so long was taken out; one read may fail."""
 
 AboutHost: TypeAlias = (
     KernelEvents | ModuleStatus | DeviceHealth | ClockStatus | NodeAddresses
@@ -81,15 +85,29 @@ class Hardware:
                 self._set(addresses=record)
         return None
 
+    def keep_answers(self, outcome: Outcome) -> None:
+        """Forget transceivers that have told nothing for long, where they were asked."""
+        if outcome.job.source != "modules" or outcome.error is not None:
+            return
+        device, oldest = outcome.job.unit, outcome.ended - SILENT_SECONDS
+        silent = [p for p, m in self._modules.items() if m.at < oldest]
+        gone = [port for port in silent if port.device == device]
+        if gone:
+            self._forget_modules(gone)
+            self._set(modules=tuple(self._modules.values()))
+
+    def _forget_modules(self, gone: list[PortId]) -> None:
+        for port in gone:
+            del self._modules[port]
+        self.layout += 1
+
     def forget(self, device: str) -> None:
         """Forget a device that is gone: its last values must not be judged."""
         gone = [port for port in self._modules if port.device == device]
         if not gone and device not in self._health:
             return
-        for port in gone:
-            del self._modules[port]
+        self._forget_modules(gone)
         self._health.pop(device, None)
-        self.layout += 1
         self._set(
             modules=tuple(self._modules.values()), health=tuple(self._health.values())
         )

@@ -136,6 +136,10 @@ class Intake:
         changes = self._changes
         for record in outcome.records:
             self._take[type(record)](record, entry)
+        if entry.source.name == "driver" and outcome.error is None:
+            silent = self.observed.keep_answers(entry.target.name, readings)
+            self._changes += sum(map(self.window.leave, silent))
+        self.hardware.keep_answers(outcome)
         if entry.source.name == "state" and outcome.error is None:
             return self._changes != changes  # read every second where nobody tells
         return bool(outcome.records) or outcome.error is not None
@@ -147,8 +151,7 @@ class Intake:
 
     def resume_logs(self, saved: bytes) -> None:
         """Go on reading logs where an earlier agent ended."""
-        entry = self._schedule.entry("nccl_log", "")
-        if entry is not None and saved:
+        if saved and (entry := self._schedule.entry("nccl_log", "")) is not None:
             entry.carry(saved)
 
     def resume_counters(self, saved: bytes) -> None:
@@ -246,9 +249,8 @@ class Intake:
             failures = (ReadFailure(device, None, file, None, outcome.error),)
         if entry.quarantined is not None and failures:
             # A function that is not meant to answer is no failure once that is known.
-            restricted = Absence(
-                entry.source.name, failures[0].errno or ""
-            ).is_restricted
+            reason = failures[0].errno or ""
+            restricted = Absence(entry.source.name, reason).is_restricted
             failures = () if restricted else failures
         if failures:
             self._failures[key] = failures
@@ -372,8 +374,7 @@ class Intake:
 
     def _take_report(self, report: ToolReport, entry: Entry) -> None:
         self._reports[report.tool] = report
-        if report.errors:
-            entry.count_errors(each.errno or "error" for each in report.errors)
+        entry.count_errors(each.errno or "error" for each in report.errors)
 
     def _take_workload(self, record: AboutJobs, entry: Entry) -> None:
         carried = self.workload.take(record)
@@ -393,8 +394,7 @@ class Intake:
 
     def _take_failure(self, _record: ReadFailure, entry: Entry) -> None:
         """Try a tool again soon, then less and less so; the failure was noted before."""
-        name = entry.source.name
-        if entry.source.lane is Lane.TOOL:
+        if (source := entry.source).lane is Lane.TOOL:
             doubled = min(max(entry.failures - 1, 0), _MOST_DOUBLED)
             pause = self._config.deadlines.command_retry_seconds * 2**doubled
-            self._schedule.hasten(name, entry.target.name, self._now + pause)
+            self._schedule.hasten(source.name, entry.target.name, self._now + pause)

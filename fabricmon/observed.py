@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fabricmon.catalogue import CounterSpec, FaultClass, Group, Signal
@@ -192,6 +192,18 @@ class ObservedPorts:
             if known is not None:
                 known.readings.pop(each.group, None)
         return tuple(each.plan for each in gone)
+
+    def keep_answers(
+        self, device: str, answers: Sequence[Reading]
+    ) -> tuple[Reading, ...]:
+        """Forget driver statistics of ports that gave none now; return what they were.
+
+        The network device has left the namespace, or does not let itself be asked.
+        """
+        told = {reading.port for reading in answers}
+        silent = (p for p in self if p.id.device == device and p.id not in told)
+        found = (seen.readings.pop(Group.DRIVER, None) for seen in silent)
+        return tuple(reading for reading in found if reading is not None)
 
     def forget(self, device: str) -> None:
         """Forget a device that is gone: its last values must not be shown."""

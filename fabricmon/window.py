@@ -209,7 +209,7 @@ class Window:
             for burst in self._ports.pop(port).bursts:
                 self._drop(burst)
 
-    def leave(self, plan: ReadPlan) -> bool:
+    def leave(self, plan: ReadPlan | Reading) -> bool:
         """Show no values of files that are gone, keep their past; False if unknown."""
         known = self._ports.get(plan.port)
         if known is None:

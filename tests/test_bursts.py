@@ -19,6 +19,7 @@ from tests.sources.mlx5_node import mlx5_node
 
 LINE = 400e9 / 8
 WORDS = 4
+Late = dict[float, tuple[float, float]]
 PORT = "/sys/class/infiniband/mlx5_{}/ports/1/counters/port_{}_data"
 
 
@@ -62,6 +63,8 @@ class Repeating(InlineReader):
 
     def submit(self, job: Job) -> bool:
         """Take a job; one that repeats runs when its moments come."""
+        if job in self.encores:
+            return False
         if job.repeats is None:
             return super().submit(job)
         self.encores.begin(job, job.repeats)
@@ -195,6 +198,65 @@ class TestWindows:
         assert other is not None
         newest = {burst.port.device: burst.ended for burst in windows(run)}
         assert newest["mlx5_3"] < newest["mlx5_2"]
+
+
+class TestSamplesTheReaderTakes:
+    """Its series of samples ends by itself; windows go on as they do one by one."""
+
+    @staticmethod
+    def ended(
+        monkeypatch: pytest.MonkeyPatch, folder: Path, late: Late, *, alarm: bool
+    ) -> list[list[float]]:
+        """Return when samples of one rail ended: one by one, and taken by the reader.
+
+        ``late`` has moments at which a sample begins or ends by so much later.
+        """
+        found = []
+        for reader in (InlineReader, Repeating):
+            ends: list[float] = []
+
+            class Lagging(reader):  # type: ignore[misc, valid-type]
+                def _run(self, job: Job, started: float, ended: float) -> Outcome:
+                    out: Outcome = super()._run(job, started, ended)
+                    if (job.source, job.unit) == ("burst", "mlx5_3"):
+                        begin, end = late.get(round(ended, 3), (0.0, 0.0))
+                        out = Outcome(job, started + begin, ended + end, out.records)
+                        ends.append(round(out.ended, 3))  # noqa: B023
+                    return out
+
+            monkeypatch.setattr(replaying, "InlineReader", Lagging)
+            records = phases(1000, 999, 0.9, 45)
+            if alarm:
+                state = "/sys/class/infiniband/mlx5_7/ports/1/state"
+                records.insert(1, {"t": 20.0, "set": {state: "1: DOWN\n"}})
+            replayed(folder, records)
+            found.append([end for end in ends if 31 < end < 44.5])
+        return found
+
+    def test_first_one_of_a_window_is_slow(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """It ends the series, not the window: that goes on in step with the others."""
+        late = {37.4: (-0.08, 0.0)}
+        one_by_one, at_once = self.ended(monkeypatch, tmp_path, late, alarm=True)
+        assert at_once == one_by_one
+
+    def test_window_that_is_complete_before_its_series(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """A sample that waited for its lane completes it; the next one has all of its."""
+        late = {37.0: (0.1, 0.115)}
+        one_by_one, at_once = self.ended(monkeypatch, tmp_path, late, alarm=True)
+        assert at_once == one_by_one
+
+    def test_late_one_begins_no_window(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """One more sample than the window needs is no reason to take another window."""
+        late = {31.0: (0.1, 0.11), 34.0: (0.015, 0.02)}
+        one_by_one, at_once = self.ended(monkeypatch, tmp_path, late, alarm=False)
+        assert one_by_one[-1] == 34.02
+        assert at_once == [*one_by_one, 34.2]
 
 
 @given(st.lists(st.floats(0, 1e12), min_size=1, max_size=40), st.floats(0, 1))

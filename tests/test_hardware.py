@@ -1,16 +1,18 @@
 """What is kept of the host's side."""
 
-from fabricmon.hardware import MAX_EVENTS, Hardware, refusals
+from fabricmon.hardware import MAX_EVENTS, SILENT_SECONDS, Hardware, refusals
 from fabricmon.model import (
     ClockStatus,
     DeviceHealth,
     HealthReporter,
+    Job,
     KernelEvent,
     KernelEvents,
     KernelKind,
     KernelTally,
     ModuleStatus,
     NodeAddresses,
+    Outcome,
     PortId,
 )
 from fabricmon.parse.log_event import LogSeverity
@@ -99,6 +101,24 @@ class TestDevices:
         assert kept.view.modules
         kept.forget("mlx5_0")
         assert (kept.view.modules, kept.view.health) == ((), ())
+
+    def test_transceivers_that_were_taken_out(self) -> None:
+        """One that is asked and silent for long keeps no temperature; others do."""
+        kept, other = Hardware(), PortId("mlx5_1", 1)
+        kept.take(ModuleStatus(PORT, 0.0, 85.0))
+        kept.take(ModuleStatus(other, 0.0, 54.0))
+        asked, late = Job("modules", "mlx5_0", "device:mlx5_0"), SILENT_SECONDS + 1
+        for silent in (
+            Outcome(asked, 1.0, SILENT_SECONDS),
+            Outcome(asked, late, late, error="it hangs"),
+            Outcome(Job("errors", "mlx5_0", "device:mlx5_0"), late, late),
+        ):
+            kept.keep_answers(silent)
+            assert len(kept.view.modules) == 2
+        layout = kept.layout
+        kept.keep_answers(Outcome(asked, late, late))
+        assert [module.port for module in kept.view.modules] == [other]
+        assert kept.layout == layout + 1
 
 
 class TestNode:

@@ -6,6 +6,8 @@ import pytest
 
 from fabricmon import intake as module
 from fabricmon.catalogue import Group, Signal
+from fabricmon.host.protocol import ReadError
+from fabricmon.host.trace import Module
 from fabricmon.model import LinkEvent, Mark, Outcome, PortId, Verdict
 from fabricmon.parse.words import PortState
 from fabricmon.sources.paths import NET_CLASS, RDMA_CLASS, port_folder
@@ -294,6 +296,43 @@ class TestCounters:
         assert intake.window.value(PORT, spec) is None
         assert port.readings.keys() == {Group.HARDWARE, Group.NETDEV}
         assert intake.layout != before
+
+    @pytest.mark.parametrize("errno", ["ENODEV", "EPERM"])
+    def test_driver_statistics_that_vanish(self, host: FakeHost, errno: str) -> None:
+        """They are in no plan: a netdev that left its namespace keeps no old values."""
+        for name in ("ib0", "ib1"):
+            host.netdev_statistics[name] = {"rx_discards_phy": 7}
+        node = Running(host).settle()
+        node.run(20)
+        intake = node.pipeline.intake
+        port, other = map(intake.observed.port, (PORT, PortId("mlx5_1", 1)))
+        (spec,) = port.readings[Group.DRIVER].specs
+        assert intake.window.value(PORT, spec) == 7
+        layout = intake.layout
+
+        host.netdev_statistics["ib0"] = ReadError(errno)
+        node.run(70)
+        assert Group.DRIVER not in port.readings
+        assert intake.window.value(PORT, spec) is None
+        assert other.readings[Group.DRIVER].values == (7,)
+        assert intake.layout != layout
+
+        host.netdev_statistics["ib0"] = {"rx_discards_phy": 9}
+        node.run(70)
+        delta = intake.window.delta(PORT, spec, 300)
+        assert delta is not None
+        assert (delta.value, delta.increase) == (9, 2)
+
+    def test_a_transceiver_that_is_taken_out(self, host: FakeHost) -> None:
+        """Its last temperature does not keep a finding open for ever."""
+        host.modules["mlx5_0/1"] = Module(temperature_c=85.0)
+        node = Running(host).settle()
+        node.run(100)
+        assert "module_hot" in node.kinds
+        host.modules.clear()
+        node.run(1000, each=5)
+        assert node.pipeline.snapshot.host_side.modules == ()
+        assert "module_hot" not in node.kinds
 
 
 class TestNews:

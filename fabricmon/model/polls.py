@@ -69,6 +69,17 @@ class Outcome(Value, frozen=True):
     records: tuple[Record, ...] = ()
     error: str | None = None
 
+    @property
+    def follower(self) -> float | None:
+        """When a job that repeats is due again; None if this was its last poll."""
+        repeats = self.job.repeats
+        if repeats is None or self.error is not None:
+            return None
+        if self.ended - self.started > repeats.slow_seconds:
+            return None
+        following = repeats.after(self.ended)
+        return following if following <= repeats.until else None
+
 
 class ErrnoCount(Value, frozen=True):
     """Failed reads of one source by errno name."""

@@ -16,7 +16,6 @@ class _Encore:
     """A job that is run again at ``at``, or runs or waits for its lane since then."""
 
     job: Job
-    repeats: Repeats
     at: float
     sleeps: bool = True
     ended: float | None = None
@@ -43,7 +42,7 @@ class Encores:
 
     def begin(self, job: Job, repeats: Repeats) -> None:
         """Run this job from its first moment on."""
-        encore = self._all[job] = _Encore(job, repeats, repeats.first)
+        encore = self._all[job] = _Encore(job, repeats.first)
         self._push(encore)
 
     def take_due(self, now: float) -> Iterator[Job]:
@@ -58,13 +57,11 @@ class Encores:
         encore = self._all.get(outcome.job)
         if encore is None or encore.job is not outcome.job:
             return False
-        repeats, ended = encore.repeats, outcome.ended
-        following = repeats.after(ended)
-        slow = ended - outcome.started > repeats.slow_seconds
-        if outcome.error is not None or slow or following > repeats.until:
+        following = outcome.follower
+        if following is None:
             del self._all[outcome.job]
             return False
-        encore.at, encore.ended, encore.sleeps = following, ended, True
+        encore.at, encore.ended, encore.sleeps = following, outcome.ended, True
         self._push(encore)
         return True
 
