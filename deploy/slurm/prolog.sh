@@ -20,8 +20,11 @@ logs=
 if [[ -n $nccl_logs ]]; then
   owner=${SLURM_JOB_UID:-0} folder=$nccl_logs/$job
   # For the job's user and the agent; for the user alone where there is no such group.
-  if install -d -m 750 -o "$owner" -g "$nccl_group" "$folder" 2>/dev/null ||
-    install -d -m 700 -o "$owner" "$folder"; then
+  # A link that somebody put there leads to what is not theirs: it is not followed.
+  if [[ ! -L $folder ]] && {
+    install -d -m 2750 -o "$owner" -g "$nccl_group" "$folder" 2>/dev/null ||
+      install -d -m 700 -o "$owner" "$folder"
+  }; then
     logs="\"$folder/*.log\""
   fi
 fi

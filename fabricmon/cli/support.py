@@ -37,7 +37,12 @@ from fabricmon.host.record import RecordingHost
 from fabricmon.registry import SOURCES
 from fabricmon.support.anonymise import Anonymiser
 from fabricmon.support.bundle import MOST_TRACE_BYTES, TRACE, Bundle, Manifest
-from fabricmon.support.history import LastMinutes, job_paths, take_history
+from fabricmon.support.history import (
+    LastMinutes,
+    job_paths,
+    plan_paths,
+    take_history,
+)
 from fabricmon.support.joining import JoinedTraces, Source
 from fabricmon.support.parts import Parts
 from fabricmon.support.pseudonyms import Pseudonyms
@@ -276,6 +281,7 @@ def _add_trace(bundle: Bundle, clean: Path, wish: _Wish, made: _Recordings) -> N
         bundle.fail("trace", "; ".join(reasons))
         return
     try:
+        named = made.sources if wish.anonymiser is not None else []
         config = without_secrets(msgspec.to_builtins(made.config))
         joined = JoinedTraces(made.sources, config)
         kept = rewrite(
@@ -284,7 +290,8 @@ def _add_trace(bundle: Bundle, clean: Path, wish: _Wish, made: _Recordings) -> N
             with_logs=wish.with_logs,
             anonymiser=wish.anonymiser,
             most_bytes=MOST_TRACE_BYTES,
-            job_paths=job_paths(made.config),
+            job_paths=job_paths(made.config, named),
+            plan_paths=plan_paths(made.config, named),
         )
     except (FabricmonError, OSError, msgspec.ValidationError) as error:
         bundle.fail("trace", made.trouble or str(error))
@@ -298,13 +305,15 @@ def _add_trace(bundle: Bundle, clean: Path, wish: _Wish, made: _Recordings) -> N
 
 
 def _shown(bundle: Bundle, wish: _Wish) -> Iterator[Any]:
-    """Go through the parts; what an error says is told as all else."""
+    """Go through the parts; what notes and errors say is told as all else."""
     for part in bundle.parts:
-        if wish.anonymiser is None or part.error is None:
+        if wish.anonymiser is None:
             yield part
-        else:
-            told = wish.anonymiser.text(part.error)
-            yield msgspec.structs.replace(part, error=told)
+            continue
+        note, error = (
+            text and wish.anonymiser.text(text) for text in (part.note, part.error)
+        )
+        yield msgspec.structs.replace(part, note=note, error=error)
 
 
 def _tell(path: Path, manifest: Manifest) -> None:

@@ -80,7 +80,7 @@ class Causes(Section, frozen=True):
     """A leaf in INIT for so long is not served: after training it takes 0.1 to 5 s."""
     control_ratio: Ratio = 0.05
     """Share of a cluster's ports in INIT at once: a subnet manager changes over."""
-    interrupted_seconds: Pause = 1
+    interrupted_seconds: Seconds = 1
     """Time within the window in which a port was not ACTIVE although its link was up."""
     interrupted_window_seconds: Seconds = 60
     """Window of that: four scrapes, so that ports that changed at once are counted

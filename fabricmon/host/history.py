@@ -18,6 +18,9 @@ from fabricmon.host.transcript import Transcript
 SEGMENT_SHARE = 0.25
 """Of the time that is kept: so much more than that lies on disk at most."""
 
+LEAST_SECONDS = 0.5
+"""Of a segment, however little is kept: each begins with all that is known."""
+
 
 class HistoryHost(RecordingHost):
     """Answers as ``inner`` does, and keeps what it answered in the last seconds.
@@ -42,7 +45,7 @@ class HistoryHost(RecordingHost):
         seconds: float,
     ) -> None:
         self._segments = segments
-        self._seconds = seconds * SEGMENT_SHARE
+        self._seconds = max(seconds * SEGMENT_SHARE, LEAST_SECONDS)
         path = segments.next_path()
         super().__init__(inner, path, node, config, open_tape=segments.open)
         self._transcript: _Continued = self._new_transcript()
@@ -127,8 +130,9 @@ class _Continued(Transcript):
 
     def go_on(self, opening: TraceRecord, before: _Continued) -> None:
         """Begin with what another one has told."""
-        self._listed = set(before._listed)
         self.put(opening)
+        folders = filter(self._tree.is_folder, before._listed)
+        self._listed = set(folders)  # but for those that are gone
 
     def _unasked(self, path: str) -> str:
         folder, _, name = path.rpartition("/")

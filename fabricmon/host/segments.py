@@ -6,13 +6,15 @@ read, and what it does not take ends the history, nothing else.
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections import deque
-from errno import ELOOP, ETIMEDOUT
+from errno import EAGAIN, ELOOP, ETIMEDOUT
 from pathlib import Path
 from threading import Condition, Thread
 
+from fabricmon.host.store import holds
 from fabricmon.host.trace import Header, TraceRecord
 from fabricmon.host.trace_write import PART, TraceWriter
 from fabricmon.value import Value
@@ -26,11 +28,16 @@ FLUSH_SECONDS = 5.0
 MOST_WAITING = 50_000
 """Records that wait for the disk; a busy minute of eight ports has some thousands."""
 
+MOST_SECONDS_WAITING = 60.0
+"""So long records may come while the disk takes none: a hung one is given up before
+they fill the memory."""
+
 LAST_SECONDS = 0.5
 """How long the end of the agent waits for the disk."""
 
 _FULL_SHARE = 0.2  # of the room, before another segment begins
 _LEVEL = 1  # of compression: a third of the time of gzip's own choice
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NAME = re.compile(r"(\d{6,12})-(\d{6,12})\.trace\.jsonl\.gz")
 
 
@@ -109,10 +116,13 @@ class Segments:
         self._life, self._number = 1, 0
         self._news = Condition()
         self._waiting: deque[TraceRecord | _Begin | _End] = deque()
+        self._gave_at = time.monotonic()
+        self._unanswered = 0.0  # seconds in which records came and the disk took none
         self._ended = False
         self._kept: deque[_Kept] = deque()
         self._writer: TraceWriter | None = None
         self._part = folder
+        self._lock: int | None = None
         self._thread = Thread(target=self._serve, name="history", daemon=True)
         try:
             self._find(segments_in(folder))
@@ -156,7 +166,12 @@ class Segments:
     def _give(self, item: TraceRecord | _Begin | _End) -> None:
         if self.error is not None:
             return
-        if len(self._waiting) >= MOST_WAITING:
+        # A process that was stopped for long has not waited for so long.
+        now = time.monotonic()
+        self._unanswered += min(now - self._gave_at, FLUSH_SECONDS)
+        self._gave_at = now
+        is_hung = self._unanswered > MOST_SECONDS_WAITING
+        if is_hung or len(self._waiting) >= MOST_WAITING:
             raise OSError(ETIMEDOUT, "the disk does not answer")
         self._waiting.append(item)
 
@@ -166,6 +181,7 @@ class Segments:
         try:
             if self.error is None:
                 self._make_folder()
+                self._hold_folder()
             while self.error is None and self._turn():
                 pass
         except OSError as error:
@@ -175,6 +191,8 @@ class Segments:
         if self._writer is not None:
             self._writer.abandon()
         self._waiting.clear()
+        if self._lock is not None:
+            os.close(self._lock)
 
     def _turn(self) -> bool:
         """Write what has come in; False once that was the last."""
@@ -184,9 +202,11 @@ class Segments:
             goes_on = not self._ended
         for _ in range(len(self._waiting)):
             self._take(self._waiting.popleft())
+            self._unanswered = 0.0
         if self._writer is not None:
             self._writer.flush()
         self._make_room()
+        self._unanswered = 0.0
         return goes_on
 
     def _take(self, item: TraceRecord | _Begin | _End) -> None:
@@ -210,6 +230,13 @@ class Segments:
             raise OSError(ELOOP, "is a link")
         for folder in (self._folder.parent, self._folder):  # parents have no mode
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def _hold_folder(self) -> None:
+        """Keep other agents out: each would remove what the other one writes."""
+        self._lock = os.open(self._folder, _FOLDER_FLAGS)
+        if not holds(self._lock):
+            why = "another agent keeps its own here; give each its own state_folder"
+            raise OSError(EAGAIN, why)
 
     def _find(self, found: list[Segment]) -> None:
         """Take over what earlier agents left, by when it was last written."""

@@ -106,23 +106,31 @@ class Store:
     def _holds_folder(self) -> bool:
         """Take the folder until `close`; False while another process has it.
 
-        Two agents that replace one file would save each other's half of it. A file
-        system without locks has none.
+        Two agents that replace one file would save each other's half of it.
         """
         if self._lock is None:
             lock = _open_lock(self._folder / LOCK)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno in _TAKEN:
-                    os.close(lock)
-                    return False
+            if not holds(lock):
+                os.close(lock)
+                return False
             self._lock = lock
         return True
 
     def _refused(self, error: OSError, message: str) -> StoreProblem:
         name = errorcode.get(error.errno or 0, str(error.errno))
         return StoreProblem(self.path, message, name)
+
+
+def holds(descriptor: int) -> bool:
+    """Lock what is open, until it is closed; False while another process has it.
+
+    A file system without locks keeps out nobody.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in _TAKEN
+    return True
 
 
 def _open_lock(path: Path) -> int:

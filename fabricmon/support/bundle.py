@@ -76,6 +76,7 @@ class Bundle:
         descriptor = os.open(self._part, flags, _MODE)
         self._stream = os.fdopen(descriptor, "wb")
         self._tar = tarfile.open(fileobj=self._stream, mode="w:gz")  # noqa: SIM115 - closed with the bundle
+        self._is_whole = False
         self.parts: list[Part] = []
 
     def add(self, name: str, file: str, make: Callable[[], Content]) -> None:
@@ -108,6 +109,7 @@ class Bundle:
         self._tar.close()
         self._stream.close()
         self._part.replace(self._path)
+        self._is_whole = True
 
     def __enter__(self) -> Self:
         return self
@@ -118,13 +120,12 @@ class Bundle:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._stream.closed:
+        if self._is_whole:
             return
-        with suppress(OSError):
-            self._tar.close()
-        self._stream.close()
-        with suppress(OSError):
-            self._part.unlink()
+        # A full disk fails each of them, and what was begun is removed all the same.
+        for end in (self._tar.close, self._stream.close, self._part.unlink):
+            with suppress(OSError):
+                end()
 
     def _write(self, file: str, data: bytes) -> None:
         entry = tarfile.TarInfo(f"{FOLDER}/{file}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from fabricmon.host.node import Node
+from fabricmon.host.node import MAX_DURATION, Node
 from fabricmon.host.trace import Header, TraceRecord
 from fabricmon.host.trace_read import TraceReader
 
@@ -72,6 +72,8 @@ class JoinedTraces:
     ) -> tuple[float, Iterator[TraceRecord]]:
         """Return when a recording begins, and its records from then on."""
         by_clock = reader.header.start - self.header.start - self._stepped
+        if by_clock - self._end > MAX_DURATION:
+            by_clock = self._end  # a clock that stood at 1970: nobody knows how long
         begin = self._end if source.follows else max(by_clock, self._end)
         step = round(by_clock - begin, 3)
         if abs(step) < _CHANGED_STEP:

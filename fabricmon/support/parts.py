@@ -21,7 +21,11 @@ from fabricmon.host.protocol import ReadError
 from fabricmon.parse.text import decode
 from fabricmon.support.anonymise import Anonymiser
 from fabricmon.support.bundle import MOST_PART_BYTES, Content
-from fabricmon.support.secrets import text_without_secrets, without_secrets
+from fabricmon.support.secrets import (
+    line_without_secrets,
+    text_without_secrets,
+    without_secrets,
+)
 
 UNIT = "fabricmon.service"
 LOG_LINES = 2000
@@ -124,9 +128,13 @@ class Parts:
         if brace and self._anonymiser is not None:
             try:
                 tree = msgspec.json.decode(brace + rest)
+                told = self._told(line_without_secrets(tree))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                return self._text(line)
-            return self._text(head) + msgspec.json.encode(self._told(tree)).decode()
+                return self._text(text_without_secrets(line))
+            return (
+                self._text(text_without_secrets(head))
+                + msgspec.json.encode(told).decode()
+            )
         return self._text(text_without_secrets(line))
 
     def _versions(self) -> Content:

@@ -13,6 +13,9 @@ HIDDEN = "(hidden)"
 _SECRET = re.compile(r"pass(?:word|wd|phrase)|secret|token|credential|key|auth|cookie")
 """Words in a key that say that its value may be one."""
 
+_SECRET_FIELD = re.compile(r"password|passwd|passphrase|secret|token|credential")
+"""The same in a line of a log, where a key is most often one of the configuration."""
+
 _IN_URL = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]{0,30}://)[^/@\s]{1,256}@")
 _IN_TEXT = re.compile(
     r"(?i)(?P<name>[\w.-]{0,64}(?:password|passwd|passphrase|secret|token|credential)"
@@ -35,6 +38,19 @@ def without_secrets(tree: Any, key: str = "") -> Any:
     if _SECRET.search(key.lower()) and tree and not tree.startswith("/"):
         return HIDDEN
     return _IN_URL.sub(rf"\g<scheme>{HIDDEN}@", tree)
+
+
+def line_without_secrets(tree: Any, key: str = "") -> Any:
+    """Return a line of a log, taken apart, in which nothing is told of such a name."""
+    if isinstance(tree, dict):
+        return {name: line_without_secrets(each, name) for name, each in tree.items()}
+    if isinstance(tree, list):
+        return [line_without_secrets(each, key) for each in tree]
+    if not isinstance(tree, str):
+        return tree
+    if _SECRET_FIELD.search(key.lower()) and tree and not tree.startswith("/"):
+        return HIDDEN
+    return text_without_secrets(tree)
 
 
 def text_without_secrets(text: str) -> str:

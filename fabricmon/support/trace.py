@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from fabricmon.host.trace import Header, TraceRecord
 from fabricmon.host.trace_read import TraceReader
 from fabricmon.host.trace_write import TraceWriter
 from fabricmon.parse.kmsg import recognise
+from fabricmon.sources.maintenance import parse_plan
 from fabricmon.support.anonymise import Anonymiser
 from fabricmon.support.joining import JoinedTraces
 from fabricmon.support.secrets import without_secrets
@@ -47,16 +49,21 @@ def rewrite(
     anonymiser: Anonymiser | None,
     most_bytes: int,
     job_paths: Collection[str] = (),
+    plan_paths: Collection[str] = (),
 ) -> Kept:
     """Copy a trace without what may not be told; it ends where the room does.
 
     ``job_paths`` are files and folders that tell who runs here: an anonymous trace has
-    none of what lies below them.
+    none of what lies below them. ``plan_paths`` are files that tell who works on what:
+    it has of them when that is and on which ports of this node.
 
     Raises `TraceError` or `OSError` for a trace that cannot be read or written.
     """
     left = _below(job_paths) if anonymiser is not None else None
-    clean = _cleaner(with_logs=with_logs, anonymiser=anonymiser, left=left)
+    plans = dict.fromkeys(
+        plan_paths if anonymiser is not None else (), source.header.node
+    )
+    clean = _cleaner(with_logs=with_logs, anonymiser=anonymiser, left=left, plans=plans)
     records, seconds, is_cut = 0, 0.0, False
     header = _header(source.header, anonymiser)
     with TraceWriter(target, header, private=True) as writer:
@@ -103,6 +110,7 @@ def _cleaner(
     with_logs: bool,
     anonymiser: Anonymiser | None,
     left: re.Pattern[str] | None,
+    plans: Mapping[str, str],
 ) -> Callable[[TraceRecord], TraceRecord]:
     def clean(record: TraceRecord) -> TraceRecord:
         fields: dict[str, Any] = msgspec.to_builtins(record)
@@ -110,6 +118,8 @@ def _cleaner(
             _drop_logs(fields)
         if left is not None:
             _drop(fields, left)
+        for path in plans.keys() & fields.get("set", {}).keys():
+            fields["set"][path] = _without_names(fields["set"][path], plans[path])
         if anonymiser is not None:
             fields["kmsg"] = [line for line in record.kmsg if _is_known(line)]
             fields = anonymiser.value(fields)
@@ -134,6 +144,22 @@ def _drop(fields: dict[str, Any], paths: re.Pattern[str]) -> None:
     for key in _LISTS:
         if key in fields:
             fields[key] = [p for p in fields[key] if not paths.match(p)]
+
+
+def _without_names(plan: str, node: str) -> str:
+    """Return a maintenance file without reasons, and without what is not of the node.
+
+    One that no agent can read has nothing in it.
+    """
+    try:
+        raw = plan.encode("utf-8", "surrogateescape")
+        told = [
+            {"until": datetime.fromtimestamp(each.until, UTC), "ports": each.ports}
+            for each in parse_plan(raw, "", 0.0, node).windows
+        ]
+        return msgspec.json.encode(told).decode()
+    except (ValueError, OverflowError):  # half surrogates; a time before the first year
+        return "[]"
 
 
 def _is_known(line: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import stat
 import tarfile
 from pathlib import Path
@@ -229,6 +230,16 @@ class TestBundle:
         assert "hunter2" not in text
 
 
+def bundle_on_full_disk(path: Path, size: int) -> None:
+    """Make a bundle with so much in it where nothing can be written any more."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with Bundle(path) as bundle, Path("/dev/full").open("wb") as full:
+        os.dup2(full.fileno(), bundle._stream.fileno())
+        bundle.add("log", "log.txt", lambda: Content(os.urandom(size)))
+        bundle.finish(b"{}")
+
+
 class TestTrouble:
     def test_a_part_that_fails_costs_only_itself(
         self, command: Support, monkeypatch: pytest.MonkeyPatch
@@ -286,6 +297,13 @@ class TestTrouble:
         assert status == 70
         assert "16 bytes" in said
         assert not command.out.exists()
+
+    @pytest.mark.parametrize("size", [10, 1 << 20], ids=["at its end", "midway"])
+    def test_a_disk_that_is_full(self, tmp_path: Path, size: int) -> None:
+        """No half of a bundle is left to fill it further."""
+        with pytest.raises(OSError, match="No space left"):
+            bundle_on_full_disk(tmp_path / "b.tar.gz", size)
+        assert list(tmp_path.iterdir()) == []
 
     def test_a_long_part_is_cut_at_its_beginning(self, tmp_path: Path) -> None:
         """The end of a log is what matters."""
@@ -413,6 +431,19 @@ class TestAnonymised:
         ]
         assert left == []
 
+    def test_no_name_in_a_note(self, command: Support, tmp_path: Path) -> None:
+        """A recording that ended too early says where it lay."""
+        with TraceWriter(tmp_path / "x", Header(node=HOST, start=START)):
+            pass
+        with Bundle(tmp_path / "b.tar.gz") as bundle:
+            note = f"60 s, from when the command began; /home/{USER}/x: no room"
+            bundle.add_file("trace", TRACE, tmp_path / "x", note)
+            wish = support._Wish(1, False, Anonymiser(Pseudonyms(b"k" * 16)), None)
+            (part,) = support._shown(bundle, wish)
+        assert USER not in part.note
+        assert part.note.startswith("60 s, from when the command began; /home/user-")
+        assert part.error is None
+
     def test_joins_still_work(self, command: Support) -> None:
         """The node is one and the same in every file, and so is a GUID."""
         command.node.put("sys/class/infiniband/mlx5_0/node_guid", f"{GUID}\n")
@@ -466,6 +497,38 @@ class TestAnonymised:
         assert told.startswith('2026-01-01T00:00:00 fabricmon[7]: {"event":"x"')
         assert HOST not in parts._line(f"Started {HOST} password=hunter2")
         assert "hunter2" not in parts._line("Started password=hunter2")
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            '{"event": "x", "url": "mqtt://me:hunter2@broker:1883"}',
+            '{"event": "x", "err": "refused: password=hunter2"}',
+            '{"event": "x", "more": [{"api_token": "hunter2"}]}',
+            "{broken password=hunter2",
+        ],
+    )
+    def test_no_secret_in_the_log(self, line: str) -> None:
+        """With names or without."""
+        for anonymiser in (None, Anonymiser(Pseudonyms(b"k" * 16))):
+            parts = Parts(build({}, (), ()), {}, anonymiser)
+            told = parts._line(f"2026-01-01T00:00:00 fabricmon[7]: {line}")
+            assert "hunter2" not in told
+
+    def test_who_works_on_what(self, command: Support) -> None:
+        """Of maintenance there is when and where, without reasons and other nodes."""
+        until = "2099-01-01T00:00:00Z"
+        plan = [
+            {"until": until, "nodes": [HOST, "zebra42"], "ports": ["mlx5_0/1"],
+             "reason": "wombat mends xray-77"},
+            {"until": until, "nodes": ["zebra43"], "reason": "wombat"},
+        ]  # fmt: skip
+        (command.run_folder / "maintenance.json").write_text(json.dumps(plan))
+        trace = command.files("--anonymise")[TRACE].decode()
+        names = ("zebra42", "zebra43", "wombat", "xray-77", HOST)
+        assert [name for name in names if name in trace] == []
+        sets = [json.loads(line).get("set", {}) for line in trace.splitlines()]
+        (told,) = [v for each in sets for p, v in each.items() if "maintenance" in p]
+        assert json.loads(told) == [{"until": until, "ports": ["mlx5_0/1"]}]
 
 
 class TestTraceIn:

@@ -228,7 +228,7 @@ class TestProlog:
     def test_logs_are_for_user_and_agent(self, cluster: Cluster) -> None:
         """By the agent's group, so that it needs no right over all files."""
         folder = self._logs(cluster, grp.getgrgid(os.getgid()).gr_name) / "4711"
-        assert folder.stat().st_mode & 0o7777 == 0o750
+        assert folder.stat().st_mode & 0o7777 == 0o2750
 
     def test_logs_without_the_agent_s_group(self, cluster: Cluster) -> None:
         """The job has its folder all the same, and nobody else gets in."""
@@ -236,6 +236,17 @@ class TestProlog:
         assert (logs / "4711").stat().st_mode & 0o7777 == 0o700
         (entry,) = json.loads((cluster.jobs / "4711.json").read_text())
         assert entry["logs"] == [f"{logs}/4711/*.log"]
+
+    def test_a_link_in_the_folder_of_logs(self, cluster: Cluster) -> None:
+        """What it leads to is given to nobody; the job runs without logs."""
+        target = cluster.folder / "etc"
+        target.mkdir(mode=0o711)
+        (cluster.folder / "nccl").mkdir()
+        (cluster.folder / "nccl" / "4711").symlink_to(target)
+        self._logs(cluster, grp.getgrgid(os.getgid()).gr_name)
+        assert target.stat().st_mode & 0o7777 == 0o711
+        (entry,) = json.loads((cluster.jobs / "4711.json").read_text())
+        assert entry == {"job": "4711", "logs": []}
 
     def _logs(self, cluster: Cluster, group: str) -> Path:
         """Let the prolog make a folder for logs, readable for a group."""

@@ -38,6 +38,12 @@ def test_no_recording_may_go_out_between_evaluations(key: str) -> None:
         load_options(None, [f"pace.{key}_seconds=180"])
 
 
+def test_a_time_of_nothing_is_none() -> None:
+    """Every port was away for at least 0 s: an alert that never ends."""
+    with pytest.raises(ConfigError, match=r"causes\.interrupted_seconds"):
+        load_options(None, ["comparisons.causes.interrupted_seconds=0"])
+
+
 def test_promql_is_taken_as_it_stands() -> None:
     """A setting of a text is no YAML: braces and colons are its own."""
     expr = 'a:b{c="d"} == 1 # not a comment'

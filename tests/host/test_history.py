@@ -8,6 +8,7 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -30,13 +31,15 @@ RARE = "/sys/rare"
 class Kept:
     """A node and the history that is kept of it."""
 
-    def __init__(self, folder: Path, most_bytes: int = ROOM) -> None:
+    def __init__(
+        self, folder: Path, most_bytes: int = ROOM, seconds: float = SECONDS
+    ) -> None:
         self.folder = folder / "history"
         first = TraceRecord(t=0, set={RARE: "once", "/sys/often": "0"})
         self.node = FakeNode(first)
-        self.segments = Segments(self.folder, SECONDS, most_bytes)
+        self.segments = Segments(self.folder, seconds, most_bytes)
         config = {"cluster": "c"}
-        self.host = HistoryHost(self.node, "n7", config, self.segments, SECONDS)
+        self.host = HistoryHost(self.node, "n7", config, self.segments, seconds)
 
     def pass_time(self, seconds: int) -> None:
         """Let it read one file each second, which is another one each time."""
@@ -174,6 +177,28 @@ class TestBounds:
         assert sizes[-1] > room / 2
         assert len(kept.traces()) > 3
 
+    def test_next_to_nothing_to_keep(self, tmp_path: Path) -> None:
+        """Not every read begins a file."""
+        kept = Kept(tmp_path, seconds=1e-5)
+        for n in range(100):
+            kept.node.change(TraceRecord(t=n / 100, set={"/sys/often": str(n)}))
+            kept.host.read("/sys/often")
+        assert kept.segments._number <= 3
+        kept.host.close()
+
+    def test_folders_that_come_and_go(self, kept: Kept) -> None:
+        """Those of jobs do, for months: what is gone is not remembered."""
+        for n in range(200):
+            at = kept.node.now + 1
+            kept.node.change(
+                TraceRecord(t=at, deleted=["/pods"], set={f"/pods/{n}/log": "x"})
+            )
+            kept.host.names("/pods")
+            kept.host.names(f"/pods/{n}")
+        transcript = kept.host._transcript
+        assert len(transcript._listed) < 20
+        assert len(transcript._tree._folders) < 10
+
     def test_a_new_life(self, tmp_path: Path) -> None:
         """What a killed agent left is read and kept for its time, under its name."""
         first = Kept(tmp_path)
@@ -231,6 +256,57 @@ class TestTrouble:
         assert kept.host.error is not None
         assert "the disk does not answer" in kept.host.error
         assert kept.host.read(RARE) == b"once"
+
+    def by_its_clock(self, kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let the time of the node be that of the disk."""
+        monkeypatch.setattr(time, "monotonic", kept.node.monotonic)
+        kept.segments._gave_at = kept.node.now
+
+    def test_a_disk_that_hangs_with_little_to_write(
+        self, kept: Kept, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It is given up after a minute, and not when the memory is full."""
+        hangs, ends = Event(), Event()
+
+        def hang(*_: object) -> None:
+            hangs.set()
+            ends.wait(10)
+
+        monkeypatch.setattr(Segments, "_take", hang)
+        self.by_its_clock(kept, monkeypatch)
+        kept.pass_time(1)
+        assert hangs.wait(10)
+        monkeypatch.setattr(segments_module, "FLUSH_SECONDS", 5.0)
+        kept.pass_time(50)
+        errors = [kept.host.error]
+        kept.pass_time(20)
+        errors.append(kept.host.error)
+        assert errors[0] is None
+        assert "the disk does not answer" in str(errors[1])
+        ends.set()
+
+    def test_a_process_that_was_stopped(
+        self, kept: Kept, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It has not waited for the disk."""
+        self.by_its_clock(kept, monkeypatch)
+        kept.pass_time(1)
+        kept.node.now += 3600
+        kept.pass_time(5)
+        assert kept.host.error is None
+
+    def test_another_agent(self, kept: Kept, tmp_path: Path) -> None:
+        """The folder is of the first; the second says so, and removes nothing."""
+        kept.pass_time(1)
+        wait_until(lambda: kept.segments._lock is not None, 10, "it is held")
+        second = Kept(tmp_path)
+        wait_until(lambda: second.host.error is not None, 10, "it is said")
+        assert "another agent keeps its own here" in (second.host.error or "")
+        kept.pass_time(15)
+        kept.host.close()
+        second.host.close()
+        assert kept.host.error is None
+        assert [each.life for each in segments_in(kept.folder)] == [1, 1]
 
     def test_a_link_in_the_place_of_the_folder(self, tmp_path: Path) -> None:
         """It is not followed."""

@@ -116,6 +116,17 @@ class TestGap:
         assert not isinstance(lines, ReadError)
         assert [each.text for each in lines] == ["6,1,1,-;new"]
 
+    def test_a_clock_that_stood_at_its_beginning(self, tmp_path: Path) -> None:
+        """A boot without time is no gap of fifty years, which no trace can hold."""
+        first = trace(tmp_path / "a", -START, TraceRecord(t=0, set={"/a": "1"}),
+                      TraceRecord(t=5))  # fmt: skip
+        second = trace(tmp_path / "b", 0, TraceRecord(t=0, set={"/a": "2"}),
+                       TraceRecord(t=3, set={"/a": "3"}))  # fmt: skip
+        host = joined(tmp_path, Source(first), Source(second, restarts=True))
+        host.advance(9)
+        assert host.read("/a") == b"3"
+        assert host.problems == ()
+
     def test_a_clock_that_was_set_back(self, tmp_path: Path) -> None:
         """The second follows the first by time that passes, with the clock it had."""
         first = trace(tmp_path / "a", 0, TraceRecord(t=0, set={"/a": "1"}),
