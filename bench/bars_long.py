@@ -53,24 +53,27 @@ def detection(_: Earlier) -> Rows:
         return
     measured, agent = found.measured, judges["fabricmon"]
     heard = judges.get("fabricmon fleet", agent)
-    whom = "what a person hears" if "fabricmon fleet" in judges else "the agent alone"
-    for bar, column, row, enough in (
-        ("recall with local evidence: 95 %", "recall, local evidence", agent, RECALL),
-        ("recall by vote: 80 %", "recall, by vote", heard, VOTE_RECALL),
-        ("precision of what is to be acted on: 98 %", "actionable precision", heard,
-         PRECISION),
-        ("hard negatives that stay silent: 100 %", "negatives passed", heard, 100),
-    ):  # fmt: skip
-        who = "the agent" if row is agent else whom
-        met = verdict(met=_number(row[column]) >= enough)
-        yield Row(bar, f"{row[column]}, {who}", met, command, measured=measured)
+    for bar, column, enough in (
+        ("recall with local evidence: 95 %", "recall, local evidence", RECALL),
+        ("recall by vote: 80 %", "recall, by vote", VOTE_RECALL),
+        (
+            "precision of what is to be acted on: 98 %",
+            "actionable precision",
+            PRECISION,
+        ),
+        ("hard negatives that stay silent: 100 %", "negatives passed", 100),
+    ):
+        met = verdict(met=_number(heard[column]) >= enough)
+        told = _both(heard[column], agent[column])
+        yield Row(bar, told, met, command, measured=measured)
     for bar, column, most in (
         ("victims blamed: 0.5 %", "victim blame", BLAME),
         ("findings per incident: 3", "findings per incident", FINDINGS),
     ):
         met = verdict(met=_number(heard[column]) <= most)
-        yield Row(bar, f"{heard[column]}, {whom}", met, command, measured=measured)
-    peers = len(judges.keys() - {"fabricmon", "fabricmon fleet"})
+        told = _both(heard[column], agent[column])
+        yield Row(bar, told, met, command, measured=measured)
+    peers = sum(not judge.startswith("fabricmon") for judge in judges)
     yield Row(
         "the peers' rules on the same traces: reported beside ours",
         f"{peers} rule sets",
@@ -78,6 +81,12 @@ def detection(_: Earlier) -> Rows:
         command,
         measured=measured,
     )
+
+
+def _both(heard: str, agent: str) -> str:
+    if heard == agent:
+        return heard
+    return f"{heard} as people hear it, {agent} by the agent alone"
 
 
 def _number(cell: str) -> float:

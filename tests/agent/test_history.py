@@ -6,7 +6,7 @@ import json
 import signal
 import stat
 import tarfile
-import time
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,20 +23,35 @@ EXPECTED: Json = {"expect": [{"ports": ["mlx5_0/1", "mlx5_4/1"], "up": True}]}
 
 
 def fault(agent: AgentProcess, node: Node, device: str = "mlx5_0") -> None:
-    """Let a port be down for a moment, which is over when this returns."""
+    """Let a port be down for a while, which is over when this returns.
+
+    For longer than it takes to be found: a replay polls at other moments.
+    """
     node.state(device, "1: DOWN", "2: Polling")
     agent.until(lambda: agent.findings("port_down"), "it is found")
+    goes_on(agent, node)
+    goes_on(agent, node)
     node.state(device, "4: ACTIVE")
     agent.until(lambda: not agent.findings("port_down"), "it is over")
 
 
+def kept(folder: Path) -> str:
+    """Return what can be read of the newest segment, which is still being written."""
+    newest = max(folder.iterdir(), default=None, key=lambda p: p.name)
+    if newest is None:
+        return ""
+    return zlib.decompressobj(wbits=31).decompress(newest.read_bytes()).decode()
+
+
 def until_kept(agent: AgentProcess) -> None:
-    """Wait until what happened so far is on disk."""
-    now = time.time()
+    """Wait until a fault is on disk, up to its end."""
     folder = agent.state_folder / "history"
-    agent.until(
-        lambda: any(p.stat().st_mtime > now + 0.5 for p in folder.iterdir()), "kept"
-    )
+
+    def is_over() -> bool:
+        text = kept(folder)
+        return -1 < text.rfind("1: DOWN") < text.rfind("4: ACTIVE")
+
+    agent.until(is_over, "it is kept", 60)
 
 
 def played(agent: AgentProcess, folder: Path, *words: str) -> list[tuple[str, str]]:

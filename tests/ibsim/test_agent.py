@@ -140,7 +140,7 @@ class TestManager:
         fabric.kill_manager(MASTER)
         host.refresh()
         rerun(fabric, agent)
-        assert agent.check()["verdict"] == "healthy"
+        agent.until(lambda: agent.check()["verdict"] == "healthy", "healthy still")
         assert sm_lids(agent) == {fabric.lid(MASTER)}
         assert told(agent) == set()
 

@@ -46,7 +46,7 @@ MUTANTS = {
     ),
     "a new file": Mutant("open(self._prefix + '/stray', 'a').close()", "/stray"),
     "another mode": Mutant("os.chmod(self._prefix, 0o755)", "chmod("),
-    "a program": Mutant("os.system('exit 0')", "/sh"),
+    "a program": Mutant("if path.endswith('/fw_ver'): os.system('exit 0')", "/sh"),
     "a stranger": Mutant("socket.socket().connect_ex(('127.0.0.1', 9))", "htons(9)"),
 }
 

@@ -5,6 +5,7 @@ booted two days ago, since in a young boot the agent is patient with flaps, and 
 the watchdog quicker.
 """
 
+import re
 import subprocess
 import sys
 import time
@@ -64,11 +65,20 @@ def install_service() -> None:
     write(str(CONFIG), Path("/share/systemd/fabricmon.yaml").read_text())
 
 
+def wait_for_listener() -> None:
+    """Wait until somebody listens at the tool's port, 18515 (0x4853)."""
+    for _ in range(150):
+        lines = Path("/proc/net/tcp").read_text() + Path("/proc/net/tcp6").read_text()
+        if re.search(r":4853 \S+ 0A ", lines):
+            return
+        time.sleep(0.2)
+
+
 def traffic(words: str) -> str:
     """Send messages between rxe0 and rxe1, both ways; return what the tool said."""
-    command = f"timeout 20 ibv_rc_pingpong -g 1 {words}"
+    command = f"timeout 60 ibv_rc_pingpong -g 1 {words}"
     with subprocess.Popen(["/bin/sh", "-c", f"exec {command} -d rxe1 >/dev/null"]):
-        time.sleep(0.7)
+        wait_for_listener()
         return shell(f"{command} -d rxe0 127.0.0.1; echo exit $?")
 
 
