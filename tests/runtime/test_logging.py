@@ -311,7 +311,7 @@ class TestReader:
         with os.fdopen(reading, "rb") as reader, ThreadPoolExecutor(5) as pool:
             taken = pool.submit(reader.read)
             with os.fdopen(writing, "wb") as stream:
-                shared = _Unbreakable(stream, bytes)
+                shared = _Unbreakable(stream, lambda n: b'{"event":"%d"}\n' % n)
 
                 def many() -> None:
                     for _ in range(20_000):

@@ -481,7 +481,9 @@ class TestEnd:
             wait_until(
                 lambda: 1000 in listener.seqs and not again.delivery.waiting, 30, "all"
             )
-        assert listener.seqs == sorted(listener.seqs)
+        # What was under way at the end is delivered again: at least once, in order.
+        first_seen = list(dict.fromkeys(listener.seqs))
+        assert first_seen == sorted(first_seen)
 
 
 class TestDisk:
