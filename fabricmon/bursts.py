@@ -112,7 +112,6 @@ class Bursts:
         self._ports: tuple[PortInfo, ...] = ()
         self._wanted: frozenset[str] = frozenset()
         self._suspected_until = -inf
-        self._settles_until = -inf
         self.layout = 0
         self.repeats = False
         """Whether the reader takes the samples of a window by itself."""
@@ -129,10 +128,6 @@ class Bursts:
         """Sample without pause for a while after ``since``, when suspicion arose."""
         until = since + self._limits.suspicion_seconds
         self._suspected_until = max(self._suspected_until, until)
-
-    def job_started(self, now: float) -> None:
-        """Sample nothing while a job connects: its rails differ then."""
-        self._settles_until = now + self._limits.job_settle_seconds
 
     def forget(self, device: str) -> None:
         """Forget a device that is gone."""
@@ -153,7 +148,7 @@ class Bursts:
         slow = entry.duration > self._limits.slow_read_milliseconds * _MILLI
         if slow and device.taken:  # the first read opens the files
             device.rests_until = now + self._limits.slow_rest_seconds
-        resting = now < max(device.rests_until, self._settles_until)
+        resting = now < device.rests_until
         if resting or not self._wants(name):
             self._pause(entry, device, now)
             return False

@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import sys
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -52,7 +53,7 @@ def schema() -> dict[str, Any]:
 
 def _keys(struct: type[msgspec.Struct], prefix: str) -> list[Key]:
     found: list[Key] = []
-    texts = _module_texts(struct.__module__)[struct.__name__]
+    texts = _texts_of(struct)
     for field in msgspec.structs.fields(struct):
         path = f"{prefix}{field.name}"
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
@@ -67,13 +68,27 @@ def _keys(struct: type[msgspec.Struct], prefix: str) -> list[Key]:
 
 @lru_cache(maxsize=1)
 def _documented() -> dict[str, dict[str, str]]:
-    sections = (Config, *Section.__subclasses__())
     package = Section.__module__.rpartition(".")[0]
-    modules = {each.__module__ for each in sections}
-    found: dict[str, dict[str, str]] = {}
-    for name in modules:
-        if name.startswith(package):  # others have roots of their own
-            found |= _module_texts(name)
+    sections: tuple[type[msgspec.Struct], ...] = (Config, *_below(Section))
+    return {
+        each.__name__: _texts_of(each)
+        for each in sections
+        if each.__module__.startswith(package)  # others have roots of their own
+    }
+
+
+def _below(section: type[Section]) -> Iterator[type[Section]]:
+    for each in section.__subclasses__():
+        yield each
+        yield from _below(each)
+
+
+def _texts_of(struct: type[msgspec.Struct]) -> dict[str, str]:
+    """Return what is said of each field, by the section or by one that it is made of."""
+    found: dict[str, str] = {}
+    for each in reversed(struct.__mro__):
+        if issubclass(each, msgspec.Struct) and each is not msgspec.Struct:
+            found |= _module_texts(each.__module__)[each.__name__]
     return found
 
 

@@ -14,7 +14,7 @@ from fabricmon.driving import live_host
 from fabricmon.model import Delta, PortId, Record, Target
 from fabricmon.pipeline import Pipeline
 from fabricmon.registry import SOURCES
-from fabricmon.runtime.reader import PATIENCE_SECONDS, ThreadReader
+from fabricmon.runtime.reader import ThreadReader
 from fabricmon.sources.protocol import Lane, Poll
 
 _SOURCES = tuple(
@@ -86,7 +86,7 @@ class Sampler:
             if until_seen and self.pipeline.has_seen_all():
                 return
             due = min(self.pipeline.next_due, until)
-            longest = PATIENCE_SECONDS if self._reader.is_waiting else LONGEST_WAIT
+            longest = min(self._reader.look_seconds, LONGEST_WAIT)
             self._news.wait(max(min(due - now, longest), 0.001))
             self._news.clear()
 

@@ -73,18 +73,19 @@ class _Parser(argparse.ArgumentParser):
         self.exit(USAGE_ERROR, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
-def number_up_to(most: float) -> Callable[[str], float]:
-    """Return an argument type: a number above zero, ``most`` at most."""
+def number_up_to(most: float, *, zero: bool = False) -> Callable[[str], float]:
+    """Return an argument type: a number above zero, or ``zero``, ``most`` at most."""
 
     def convert(text: str) -> float:
         try:
             number = float(text)
         except ValueError:
             number = nan
-        if not 0 < number <= most:
+        if not 0 < number <= most and not (zero and number == 0):
             limit = f", {most:g} at most" if most < inf else ""
-            raise argparse.ArgumentTypeError(f"{text!r} is no number above 0{limit}")
-        return number
+            least = "from 0" if zero else "above 0"
+            raise argparse.ArgumentTypeError(f"{text!r} is no number {least}{limit}")
+        return abs(number)  # -0.0
 
     return convert
 

@@ -124,7 +124,7 @@ def _serve(loaded: LoadedGate, file: Path | None) -> int:
     with suppress(ValueError):  # not the main thread: signals are not ours
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     check_gate_files(loaded)
-    log = make_logger(loaded.config.log.as_log())
+    log = make_logger(loaded.config.log)
     for warning in loaded.warnings:
         log.warning("configuration_doubtful", why=warning)
 

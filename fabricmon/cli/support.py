@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help="file to read")
     parser.add_argument(
         "--seconds",
-        type=_seconds,
+        type=number_up_to(LONGEST_SECONDS, zero=True),
         default=60.0,
         metavar="N",
         help="how long to record (default 60); 0: only what the agent kept, see "
@@ -153,10 +153,6 @@ def run(options: argparse.Namespace) -> int:
         return FAILED
     _tell(options.bundle, manifest)
     return 0
-
-
-def _seconds(text: str) -> float:
-    return 0.0 if text == "0" else number_up_to(LONGEST_SECONDS)(text)
 
 
 def _misuse(options: argparse.Namespace) -> str | None:

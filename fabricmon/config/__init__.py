@@ -57,6 +57,7 @@ from fabricmon.config.redact import (
     Redaction,
 )
 from fabricmon.config.serving import (
+    Lines,
     Listen,
     Log,
     Metrics,
@@ -98,6 +99,7 @@ __all__ = [
     "Kubernetes",
     "LabelRedaction",
     "LineRedaction",
+    "Lines",
     "LinkErrors",
     "LinkState",
     "Listen",

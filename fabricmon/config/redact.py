@@ -28,7 +28,7 @@ class Redaction(Section, frozen=True):
     to be joined; null: a random key of this node, kept in the state folder."""
 
 
-class LineRedaction(Section, frozen=True):
+class LineRedaction(Redaction, frozen=True):
     """What lines of the agent's own log may name. Needs a restart.
 
     A node's journal is read by who runs the node, so all is kept; where lines are

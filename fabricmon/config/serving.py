@@ -70,12 +70,17 @@ class Textfile(Section, frozen=True):
     """Seconds between two writes: as often as most sites scrape."""
 
 
-class Log(Section, frozen=True):
+class Lines(Section, frozen=True):
     """Log lines on standard error."""
 
     format: Literal["auto", "json", "console"] = "auto"
     """``auto`` is console on a terminal and JSON elsewhere."""
     level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level that is written."""
+
+
+class Log(Lines, frozen=True):
+    """Log lines of the agent on standard error."""
+
     redact: LineRedaction = field(default_factory=LineRedaction)
     """What lines about findings and jobs may name."""

@@ -24,8 +24,6 @@ class Bursts(Section, frozen=True):
     """Share of the line rate above which a sample counts as busy."""
     suspicion_seconds: Pause = 300
     """Windows follow each other without pause for so long after something is found."""
-    job_settle_seconds: Pause = 60
-    """No windows so long after a job appears: its rails connect one after another."""
     slow_read_milliseconds: Seconds = 50
     """A sample that takes longer than this is a load for the device: it rests."""
     slow_rest_seconds: Pause = 300

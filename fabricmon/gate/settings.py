@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from fabricmon.config import Log, Mqtt
+from fabricmon.config import Lines, Mqtt
 from fabricmon.config.words import Count, Pause, Ratio, Seconds, Section, Timeout
 from fabricmon.fusion import LOCAL
 from fabricmon.kinds import KINDS
@@ -188,19 +188,6 @@ class Records(Section, frozen=True):
     """How long entries are kept: two quarters, for reviews of what was done."""
     most_entries: Annotated[int, Meta(ge=1000, le=10_000_000)] = 500_000
     """Entries kept at most, some 300 bytes each; the oldest goes first."""
-
-
-class Lines(Section, frozen=True):
-    """Log lines on standard error."""
-
-    format: Literal["auto", "json", "console"] = "auto"
-    """``auto`` is console on a terminal and JSON elsewhere."""
-    level: Literal["debug", "info", "warning", "error"] = "info"
-    """Lowest level that is written."""
-
-    def as_log(self) -> Log:
-        """Return it as the section that loggers are made of."""
-        return Log(format=self.format, level=self.level)
 
 
 class GateConfig(Section, frozen=True):

@@ -138,16 +138,6 @@ class LiveHost:
         """Times that link events were lost."""
         return 0 if self._watch is None else self._watch.overruns
 
-    @property
-    def descriptor_shortages(self) -> int:
-        """Reads that could not keep their descriptor because there were too many."""
-        return self._descriptors.shortages
-
-    @property
-    def abandoned_commands(self) -> int:
-        """Commands that the kernel did not let end."""
-        return self._commands.abandonments
-
     def monotonic(self) -> float:
         """Seconds that never jump."""
         return time.monotonic()

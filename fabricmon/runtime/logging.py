@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import msgspec
 
-from fabricmon.config import Log
+from fabricmon.config import Lines
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -36,7 +36,9 @@ _Event = MutableMapping[str, Any]
 _Processor = Callable[[object, str, Any], Any]
 
 
-def make_logger(settings: Log, stream: BinaryIO | None = None) -> FilteringBoundLogger:
+def make_logger(
+    settings: Lines, stream: BinaryIO | None = None
+) -> FilteringBoundLogger:
     """Return a logger that writes to ``stream``, standard error by default.
 
     Nothing global is configured, so that many agents run in one process.

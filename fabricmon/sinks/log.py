@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec.structs import asdict
-
-from fabricmon.config import Config, LineRedaction, Redaction
+from fabricmon.config import Config, LineRedaction
 from fabricmon.finding_document import finding_document
 from fabricmon.model import Health, Incident, IncidentState, Severity, Snapshot
 from fabricmon.redaction import WITHHELD, Names, Redactor
@@ -146,7 +144,7 @@ def make(
     if policy == LineRedaction(key_file=policy.key_file):
         return LogSink(log)
     key = load_key(policy.key_file, config, "log.redact.key_file")
-    return LogSink(log, Redactor(Redaction(**asdict(policy)), key))
+    return LogSink(log, Redactor(policy, key))
 
 
 def _names(snapshot: Snapshot) -> Names:

@@ -144,10 +144,6 @@ class Spool:
             except DiskError as error:
                 self._refuse(error)
 
-    def change_broker(self) -> None:
-        """Forget, in memory, what the last broker was given."""
-        self._topics.clear()
-
     def close(self) -> None:
         """Close the data base; what is in memory is lost then, and was counted."""
         self._dropped += len(self._memory)

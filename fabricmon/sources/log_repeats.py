@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import asdict, replace
 
@@ -48,11 +48,13 @@ class Repeats:
         """Whether there is any event."""
         return bool(self._found)
 
-    def add(self, log: Cursor, events: Iterable[LogEvent]) -> None:
+    def add(self, log: Cursor, events: Sequence[LogEvent]) -> None:
         """Take in what a piece of a file gave."""
+        if not events:
+            return
+        self._logs.setdefault(log.serial, log)
+        found = self._found.setdefault(log.serial, {})
         for event in events:
-            self._logs.setdefault(log.serial, log)
-            found = self._found.setdefault(log.serial, {})
             known = found.get(_same(event))
             if known is None:
                 found[_same(self._shared.event(event))] = _first(event)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ class JoinedTraces:
             step = 0.0
         if source.follows:
             clock = TraceRecord(t=0.0, wall_step=step)
-            return begin, _chained([clock] if step else [], reader)
+            return begin, chain([clock] if step else [], reader)
         return begin, self._after_gap(source, reader, begin, step)
 
     def _after_gap(
@@ -152,7 +153,7 @@ def _opening(reader: TraceReader) -> tuple[TraceRecord, Iterator[TraceRecord]]:
     seen: set[str] = set()
     for record in reader:
         if record.t > OPENING_SECONDS or not seen.isdisjoint(record.set):
-            return _whole(node, at), _chained([record], reader)
+            return _whole(node, at), chain([record], reader)
         node.apply(record)
         at = record.t
         seen.update(record.set)
@@ -162,13 +163,6 @@ def _opening(reader: TraceReader) -> tuple[TraceRecord, Iterator[TraceRecord]]:
 def _whole(node: Node, at: float) -> TraceRecord:
     lines = [line.text for line in node.kernel_log()]
     return msgspec.structs.replace(node.whole(at, at), kmsg=lines)
-
-
-def _chained(
-    first: list[TraceRecord], rest: Iterator[TraceRecord]
-) -> Iterator[TraceRecord]:
-    yield from first
-    yield from rest
 
 
 def header_of(path: Path) -> Header:

@@ -17,7 +17,7 @@ from tests.support.agent import (
     AgentProcess,
     Json,
     Node,
-    in_own_mounts,
+    on_own_disk,
     without_privileges,
 )
 
@@ -238,9 +238,8 @@ class TestState:
         """Findings are made and served all the same; that they are not kept is said."""
         folder = tmp_path / "disk"
         folder.mkdir()
-        script = mount.replace("{}", str(folder)).replace("full", "full 2>&- || true")
         config = {"state_folder": str(folder)}
-        agent = make_agent(config, in_own_mounts(script)).start()
+        agent = make_agent(config, on_own_disk(mount, folder)).start()
         node.state("mlx5_0", "1: DOWN", "2: Polling")
         agent.until(lambda: agent.findings("port_down"), "the port is found down")
         agent.until(lambda: agent.metric("state_saved") == 0, "it is exported")

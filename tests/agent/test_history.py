@@ -7,7 +7,6 @@ import signal
 import stat
 import tarfile
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from fabricmon.cli import main
 from fabricmon.support.bundle import FOLDER, MANIFEST
 from tests.agent.conftest import MakeAgent
 from tests.agent.test_faults import goes_on
-from tests.support.agent import AgentProcess, Json, Node, in_own_mounts
+from tests.support.agent import AgentProcess, Json, Node, on_own_disk
 
 HISTORY: Json = {"history": {"minutes": 10}}
 EXPECTED: Json = {"expect": [{"ports": ["mlx5_0/1", "mlx5_4/1"], "up": True}]}
@@ -163,6 +162,5 @@ class TestDisk:
 
 
 def _on_disk(folder: Path, make_agent: MakeAgent, mount: str) -> AgentProcess:
-    script = mount.replace("{}", str(folder)).replace("full", "full 2>&- || true")
-    prefix: Sequence[str] = in_own_mounts(script)
-    return make_agent(HISTORY | {"state_folder": str(folder)}, prefix).start()
+    config = HISTORY | {"state_folder": str(folder)}
+    return make_agent(config, on_own_disk(mount, folder)).start()

@@ -117,6 +117,14 @@ def _causes() -> Iterator[Case]:
             )
         ],
     )  # fmt: skip
+    changes_over = told(
+        "FabricControlChange", "fabric_control", {},
+        "6 ports on several rails stand or stood in INIT at once: the subnet "
+        "manager changes over",
+        "Their links are trained. A changeover takes 5 to 60 s; jobs wait for"
+        " so long. What it is not: a fault of ports or nodes, nor an outage: "
+        "no link went down.", severity="info",
+    )  # fmt: skip
     yield Case(
         "FabricControlChange",
         {
@@ -129,16 +137,7 @@ def _causes() -> Iterator[Case]:
         },
         silent_at="4m45s",
         fires_at="5m",
-        told=[
-            told(
-                "FabricControlChange", "fabric_control", {},
-                "6 ports on several rails stand or stood in INIT at once: the subnet "
-                "manager changes over",
-                "Their links are trained. A changeover takes 5 to 60 s; jobs wait for"
-                " so long. What it is not: a fault of ports or nodes, nor an outage: "
-                "no link went down.", severity="info",
-            )
-        ],
+        told=[changes_over],
     )  # fmt: skip
     fell = every("4x19 1x8 4x40", ("n4", "n5"))
     yield Case(
@@ -162,16 +161,7 @@ def _causes() -> Iterator[Case]:
         },
         silent_at="4m45s",
         fires_at="5m",
-        told=[
-            told(
-                "FabricControlChange", "fabric_control", {},
-                "6 ports on several rails stand or stood in INIT at once: the subnet "
-                "manager changes over",
-                "Their links are trained. A changeover takes 5 to 60 s; jobs wait for"
-                " so long. What it is not: a fault of ports or nodes, nor an outage: "
-                "no link went down.", severity="info",
-            )
-        ],
+        told=[changes_over],
         what="between two scrapes",
     )  # fmt: skip
     yield Case(

@@ -327,6 +327,12 @@ def without_privileges() -> list[str]:
     return [require("setpriv"), "--bounding-set=-dac_override,-dac_read_search", "--"]
 
 
+def on_own_disk(mount: str, folder: Path) -> list[str]:
+    """Return the same for a script that mounts something at ``{}``, and may fill it."""
+    script = mount.replace("{}", str(folder)).replace("full", "full 2>&- || true")
+    return in_own_mounts(script)
+
+
 def in_own_mounts(script: str) -> list[str]:
     """Return what runs a command after a script in a mount namespace of its own.
 
