@@ -24,6 +24,7 @@ _FELL = (
 
 _LINK = "port_down|port_not_active|port_flap|port_flapping|link_errors|rate_degraded"
 _SUFFERS = "transport_retries|retries_exhausted|post_flap_degraded|nccl_error"
+_MISSES = "transport_retries|retries_exhausted|nccl_error"
 _WAITS = "congestion|pause_victim|transport_retries|retries_exhausted|rail_slow"
 _DEVICE = "device_missing|device_stuck"
 _OURS = "node|fleet"
@@ -38,6 +39,7 @@ def inhibitions(options: FleetOptions) -> tuple[Inhibition, ...]:
         *_under_node_down(options),
         *_under_common_cause(cluster),
         *_under_link((cluster, node)),
+        *_under_failed_link(cluster),
         *_under_culprit(cluster),
         *_under_fabric(cluster, node),
         *_under_fleet(cluster, node),
@@ -101,12 +103,28 @@ def _under_link(at: tuple[str, str]) -> Iterator[Inhibition]:
     )
 
 
+def _under_failed_link(cluster: str) -> Iterator[Inhibition]:
+    """Yield what others on a leaf see of a link there; culprits tell for themselves."""
+    yield _row(
+        "who waits for a link that failed is told with the link",
+        {"kind": _LINK, "notice": "page|ticket", "origin": "node"},
+        {"kind": _MISSES, "role": "victim|observer", "notice": "info"},
+        (cluster, "leaf"),
+    )
+
+
 def _under_culprit(cluster: str) -> Iterator[Inhibition]:
     yield _row(
         "the port that paces a rail explains the slow rail",
         {"kind": "straggler_link", "notice": "page|ticket"},
         {"kind": "rail_slow"},
         (cluster, TRAINING, "rail"),
+    )
+    yield _row(
+        "the port that paces a job explains what the job's nodes see of slow rails",
+        {"kind": "straggler_link", "notice": "page|ticket"},
+        {"kind": "rail_slow", "origin": "node"},
+        (cluster, TRAINING),
     )
     yield _row(
         "who floods a leaf with pause explains who waits on it",

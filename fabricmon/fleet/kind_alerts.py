@@ -34,6 +34,7 @@ from fabricmon.kinds import BY_SLUG, About
 KEPT = "finding:fabricmon_open:kept"
 PORT_JOB = "port:fabricmon_job:seen"
 NODE_JOB = "node:fabricmon_job:seen"
+SLOW_JOB = "node:fabricmon_slow_job:seen"
 WORKED_ON = "port:fabricmon_maintenance:max"
 PAGED = "finding:fabricmon_open:paged"
 PORT_PLACE = "port:fabricmon_place:info"
@@ -45,7 +46,7 @@ PORT_LABELS = "leaf, rail, netdev"
 NODE_LABELS = "rack"
 
 _WHAT = "kind, severity, role, action"
-_OF_JOB = frozenset({"straggler_link"})
+_OF_JOB = frozenset({"straggler_link", "rail_slow"})
 """Kinds that are about a job: their alerts name it, others live longer than a job."""
 
 
@@ -78,6 +79,12 @@ def _recordings(names: Names, options: FleetOptions) -> tuple[Recording, ...]:
             _node_job(names, options),
             "1 for nodes with findings and a job, or with one moments ago.",
             level=3,
+        ),
+        Recording(
+            SLOW_JOB,
+            _slow_job(names, options),
+            "1 for each job of which a node sees a slow rail, now or moments ago.",
+            level=2,
         ),
         Recording(
             WORKED_ON,
@@ -187,6 +194,19 @@ def _node_job(names: Names, options: FleetOptions) -> str:
     jobs = _seen(names.series("fabricmon_job_info"), names, options)
     node = names.on_node
     return f"max by ({node}) ({jobs})\nor\nmax by ({node}) ({PORT_JOB})"
+
+
+def _slow_job(names: Names, options: FleetOptions) -> str:
+    jobs = names.training(
+        "fabricmon_rail_finding_open",
+        'kind="rail_slow"',
+        of=lambda series: _seen(series, names, options),
+    )
+    return tidy(f"""
+        max by ({names.on_node}, {TRAINING}) (
+{within(jobs, 10)}
+        )
+    """)
 
 
 def _paged(names: Names, options: FleetOptions) -> str:
@@ -305,10 +325,12 @@ def joined(expr: str, on: str, labels: str, info: str) -> str:
     )
 
 
-def _with_job(names: Names, expr: str) -> str:
-    """Return ports with the training job that uses them, where one is known."""
-    one = f"topk by ({names.on_port}) (1, {PORT_JOB})"
-    return joined(expr, names.on_port, TRAINING, one)
+def _with_job(names: Names, about: About, expr: str) -> str:
+    """Return places with the training job that the finding is about, where known."""
+    on, jobs = names.on_node, SLOW_JOB
+    if about is About.PORT:
+        on, jobs = names.on_port, PORT_JOB
+    return joined(expr, on, TRAINING, f"topk by ({on}) (1, {jobs})")
 
 
 def _alert(names: Names, row: KindAlert) -> Alert:
@@ -323,7 +345,7 @@ def _alert(names: Names, row: KindAlert) -> Alert:
     return Alert(
         name=row.name,
         kind=row.kind,
-        expr=_with_job(names, expr) if row.kind in _OF_JOB else expr,
+        expr=_with_job(names, kind.about, expr) if row.kind in _OF_JOB else expr,
         notice=None,
         summary=f"{place(names)}: {lower_first(kind.title)}{END}{SINCE}",
         description=f"{kind.meaning} {SINCE_DAY}{much}{surroundings(names)}",

@@ -32,6 +32,7 @@ def _port(metric: str, values: str, **labels: object) -> Mapping[str, str]:
     return {series(metric, device="mlx5_3", port=1, **labels): values}
 
 
+_OF_JOB = {"straggler_link", "rail_slow"}
 _FLAPS = _port("fabricmon_port_flaps_total", "0x19 3x60")
 _THREE_FLAPS = "Flaps in the last 3 h: 3."
 
@@ -204,7 +205,22 @@ FOUND: Mapping[str, Found] = {
     "fabric_suspect": Found("warning", "observer", "none", "fabric suspected"),
     "common_cause": Found("warning", "observer", "none", "common cause"),
     "fabric_control": Found("warning", "observer", "none", "fabric control"),
-    "rail_slow": Found("warning", "observer", "none", "rail slow"),
+    "rail_slow": Found(
+        "warning",
+        "observer",
+        "none",
+        "rail slow",
+        more={
+            series(
+                "fabricmon_rail_finding_open",
+                kind="rail_slow",
+                severity="warning",
+                role="observer",
+                rail=3,
+                job="train-1",
+            ): "_x20 1x60"
+        },
+    ),
     "straggler_link": Found(
         "critical",
         "culprit",
@@ -253,7 +269,7 @@ def surroundings(kind: str) -> dict[str, str]:
     """Return the labels that identity metrics add at that place."""
     about = BY_SLUG[kind].about
     port = {"leaf": "l3", "rail": "3", "netdev": "ib3"} if about is About.PORT else {}
-    job = {"training": "train-1"} if kind == "straggler_link" else {}
+    job = {"training": "train-1"} if kind in _OF_JOB else {}
     return {**port, "rack": "r1", **job}
 
 

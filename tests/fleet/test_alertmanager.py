@@ -191,10 +191,36 @@ PAIRS = (
         on_port("FabricPortDown", "port_down", device="mlx5_4"),
     ),
     Pair(
+        "who waits for a link that failed is told with the link",
+        on_port("FabricPortDown", "port_down", leaf="l3"),
+        on_port(
+            "FabricRetriesExhausted",
+            "retries_exhausted",
+            node="n2",
+            leaf="l3",
+            role="victim",
+            notice="info",
+        ),
+        on_port(
+            "FabricTransportRetries",
+            "transport_retries",
+            node="n3",
+            leaf="l3",
+            role="culprit",
+            notice="ticket",
+        ),
+    ),
+    Pair(
         "the port that paces a rail explains the slow rail",
         on_port("FabricStragglerLink", "straggler_link", **_RAIL),
         fleet("FabricRailSlow", kind="rail_slow", **_RAIL),
         fleet("FabricRailSlow", kind="rail_slow", rail="3", training="t2"),
+    ),
+    Pair(
+        "the port that paces a job explains what the job's nodes see of slow rails",
+        on_port("FabricStragglerLink", "straggler_link", **_RAIL),
+        alert("FabricRailSlowSeen", kind="rail_slow", node="n2", training="t1"),
+        alert("FabricRailSlowSeen", kind="rail_slow", node="n2", training="t2"),
     ),
     Pair(
         "who floods a leaf with pause explains who waits on it",
