@@ -142,10 +142,34 @@ _DROPS = Row(
     ),
 )
 
+_SETTINGS = ("pfc", "ecn", "dscp", "traffic_class", "default_tos")
+
+_PRIORITIES = Row(
+    "Settings of priorities",
+    (
+        Panel(
+            "Ports by their settings",
+            "Compute ports with equal PFC, ECN, DSCP map and traffic class. A row with "
+            "few ports is a node that was not set up, or a change under way.",
+            Look.TABLE,
+            "none",
+            (
+                Query(
+                    f"count by (cluster, {', '.join(_SETTINGS)}) "
+                    f"(fabricmon_port_priorities_info{{{DEVICE}}})",
+                    "ports",
+                ),
+            ),
+            width=24,
+            columns_shown=("cluster", *_SETTINGS),
+        ),
+    ),
+)
+
 BOARD = Board(
     "fabricmon-roce",
     "Fabric / RoCE congestion",
     "Pause in and out, ECN marks, congestion notifications, discards, PCIe stalls.",
     (CLUSTER, NODES, DEVICES),
-    (_PAUSE, _MARKS, _DROPS),
+    (_PAUSE, _MARKS, _DROPS, _PRIORITIES),
 )

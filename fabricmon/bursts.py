@@ -37,6 +37,7 @@ _GIGA = 1e9
 _MILLI = 1e-3
 _IDLE_SAMPLES = 1  # an idle port costs so many reads a window
 _LEAST_SAMPLES = 2
+_OLD_WINDOWS = 2  # so many periods without a window: it says nothing of now
 _RAILS = frozenset({Role.COMPUTE, Role.UNKNOWN})
 
 
@@ -112,6 +113,9 @@ class Bursts:
         self._ports: tuple[PortInfo, ...] = ()
         self._wanted: frozenset[str] = frozenset()
         self._suspected_until = -inf
+        self._settles_until = -inf
+        self._job_starts = 0
+        self._look_again = -inf
         self.layout = 0
         self.repeats = False
         """Whether the reader takes the samples of a window by itself."""
@@ -128,6 +132,26 @@ class Bursts:
         """Sample without pause for a while after ``since``, when suspicion arose."""
         until = since + self._limits.suspicion_seconds
         self._suspected_until = max(self._suspected_until, until)
+
+    def keep_up(self, now: float, job_starts: int) -> None:
+        """Rest while a job that has just begun connects; drop windows that are old.
+
+        They are of ports that were not sampled for long: their device rests or hangs.
+        """
+        if job_starts != self._job_starts:
+            self._job_starts = job_starts
+            self._settles_until = now + self._limits.job_grace_seconds
+        if now < self._look_again:
+            return
+        limits = self._limits
+        keep = _OLD_WINDOWS * limits.every_seconds + limits.window_seconds
+        keep += limits.job_grace_seconds
+        ends = {port: kept[-1].ended for port, kept in self._newest.items() if kept}
+        for port in [port for port, ended in ends.items() if now - ended > keep]:
+            del self._newest[port], ends[port]
+            self._windows = None
+            self.layout += 1
+        self._look_again = min(ends.values(), default=now) + keep
 
     def forget(self, device: str) -> None:
         """Forget a device that is gone."""
@@ -148,7 +172,7 @@ class Bursts:
         slow = entry.duration > self._limits.slow_read_milliseconds * _MILLI
         if slow and device.taken:  # the first read opens the files
             device.rests_until = now + self._limits.slow_rest_seconds
-        resting = now < device.rests_until
+        resting = now < max(device.rests_until, self._settles_until)
         if resting or not self._wants(name):
             self._pause(entry, device, now)
             return False

@@ -132,6 +132,8 @@ class Signal(StrEnum):
     RETRANSMIT = "retransmit"
     DUPLICATE = "duplicate"
     RETRIES_EXCEEDED = "retries_exceeded"  # queue pairs died
+    NOT_READY_EXCEEDED = "not_ready_exceeded"  # the same: their peer was never ready
+    REQUEST_FAILED = "request_failed"  # operations that ended in an error
     REMOTE_IMPAIRED = "remote_impaired"  # the device itself calls the peer's path bad
     RECEIVER_NOT_READY = "receiver_not_ready"  # heard from a peer
     RECEIVER_NOT_READY_SENT = "receiver_not_ready_sent"  # said by this host
@@ -417,7 +419,7 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
           _S.RETRIES_EXCEEDED, fatal=True),
     _mlx5("req_rnr_retries_exceeded", "req_rnr_retries_exceeded", _RES,
           "Queue pairs that died: peer never ready, completion status 13",
-          _S.RETRIES_EXCEEDED, fatal=True),
+          _S.NOT_READY_EXCEEDED, fatal=True),
     _mlx5("local_ack_timeout_err", "local_ack_timeout_errors", _RETRY,
           "Acknowledge timers that ran out while retries remained", _S.ACK_TIMEOUT),
     _mlx5("packet_seq_err", "packet_sequence_errors", _RETRY,
@@ -432,7 +434,7 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
     _mlx5("roce_adp_retrans", "roce_adp_retransmits", _RETRY,
           "Adaptive retransmissions", _S.RETRANSMIT, export=_ETH),
     _mlx5("roce_adp_retrans_to", "roce_adp_retransmits_timeout", _RETRY,
-          "Adaptive retransmissions that timed out", _S.ACK_TIMEOUT, export=_ETH),
+          "Adaptive retransmissions that timed out", _S.RETRANSMIT, export=_ETH),
     _mlx5("rnr_nak_retry_err", "rnr_nak_retry_packets_received", _RES,
           "Receiver-not-ready NAKs received while retries remained",
           _S.RECEIVER_NOT_READY),
@@ -454,11 +456,11 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
           "Congestion notifications ignored: congestion control is off",
           _S.CNP_IGNORED, width=64, export=_ETH),
     _mlx5("roce_slow_restart", "roce_slow_restart_used", _CONG,
-          "Times that slow restart was used", export=Export.COUNTED),
+          "Times that slow restart was used", export=Export.SPARE),
     _mlx5("roce_slow_restart_cnps", "roce_slow_restart_cnps", _CONG,
-          "Congestion notifications made by slow restart", export=Export.COUNTED),
+          "Congestion notifications made by slow restart", export=Export.SPARE),
     _mlx5("roce_slow_restart_trans", "roce_slow_restart", _CONG,
-          "Changes into slow restart", export=Export.COUNTED),
+          "Changes into slow restart", export=Export.SPARE),
     _mlx5("req_cqe_error", "req_cqes_errors", _RES,
           "Completions in error at the requester"),
     _mlx5("resp_cqe_error", "resp_cqes_errors", _RES,
@@ -486,7 +488,8 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
     _mlx4("sq_num_tree", "req_transport_retries_exceeded", _RETRY,
           "Queue pairs that died: retries used up", _S.RETRIES_EXCEEDED, fatal=True),
     _mlx4("sq_num_rree", "req_rnr_retries_exceeded", _RES,
-          "Queue pairs that died: peer never ready", _S.RETRIES_EXCEEDED, fatal=True),
+          "Queue pairs that died: peer never ready", _S.NOT_READY_EXCEEDED,
+          fatal=True),
     _mlx4("sq_num_to", "local_ack_timeout_errors", _RETRY,
           "Acknowledge timers that ran out", _S.ACK_TIMEOUT),
     _mlx4("sq_num_oos", "packet_sequence_errors", _RETRY,
@@ -792,9 +795,10 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
          "Times that the path to a peer was slowed down", _S.REMOTE_IMPAIRED),
     _efa("rx_drops", "receive_drops", _RES, "Packets dropped on receipt",
          _S.RECEIVE_DISCARD),
-    _efa("rdma_read_wr_err", "rdma_read_request_errors", _RETRY, "Reads that failed"),
+    _efa("rdma_read_wr_err", "rdma_read_request_errors", _RETRY, "Reads that failed",
+         _S.REQUEST_FAILED),
     _efa("rdma_write_wr_err", "rdma_write_request_errors", _RETRY,
-         "Writes that failed"),
+         "Writes that failed", _S.REQUEST_FAILED),
     _efa("rx_bytes", "received_bytes", _TRAF, "Octets received", _S.BYTES_RECEIVED),
     _efa("tx_bytes", "transmitted_bytes", _TRAF, "Octets transmitted",
          _S.BYTES_TRANSMITTED),
@@ -952,7 +956,8 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
     _mana("requester_retries_exceeded", "req_transport_retries_exceeded", _RETRY,
           "Queue pairs that died: retries used up", _S.RETRIES_EXCEEDED, fatal=True),
     _mana("requester_rnr_nak_retries_exceeded", "req_rnr_retries_exceeded", _RES,
-          "Queue pairs that died: peer never ready", _S.RETRIES_EXCEEDED, fatal=True),
+          "Queue pairs that died: peer never ready", _S.NOT_READY_EXCEEDED,
+          fatal=True),
     _mana("total_fatal_error", "fatal_errors", _RES,
           "Errors that ended a queue pair", fatal=True),
     _mana("requester_timeout", "local_ack_timeout_errors", _RETRY,
@@ -1085,7 +1090,8 @@ ROWS: tuple[CounterSpec, ...] = tuple(chain.from_iterable((
     _rxe("retry_exceeded_err", "req_transport_retries_exceeded", _RETRY,
          "Queue pairs that died: retries used up", _S.RETRIES_EXCEEDED, fatal=True),
     _rxe("retry_rnr_exceeded_err", "req_rnr_retries_exceeded", _RES,
-         "Queue pairs that died: peer never ready", _S.RETRIES_EXCEEDED, fatal=True),
+         "Queue pairs that died: peer never ready", _S.NOT_READY_EXCEEDED,
+         fatal=True),
     _rxe("completer_retry_err", "completer_retries", _RETRY,
          "Times that the requester had to try again", _S.RETRANSMIT),
     _rxe("rcvd_seq_err", "packet_sequence_errors", _RETRY,
@@ -1334,6 +1340,13 @@ def _index() -> dict[tuple[Directory, str], tuple[CounterSpec, ...]]:
 
 
 _BY_FILE = _index()
+
+
+COARSE_BYTES = {"bnxt_re": 1.0}
+"""Families whose byte counters move so rarely, in seconds: bursts cannot be judged.
+
+bnxt_re has its statistics written to memory once a second (`update_period_ms`).
+"""
 
 
 def family(driver: str | None) -> str | None:

@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fabricmon.config import LinkState
+from fabricmon.model import Finding
 from fabricmon.value import Value
+
+TOLD_WITH = "told_with"
+"""Signal of the evidence that names the device whose finding tells of this one, too."""
+
+DEVICES = "devices"
+"""Signal of the evidence that names the devices of which a finding tells, by spaces."""
 
 
 def _always(_limits: LinkState) -> float:
@@ -102,3 +109,14 @@ def covers_of(kind: str) -> tuple[Cover, ...]:
         for row in COVERS
         if row.kind != kind and (not row.covered or kind in row.covered)
     )
+
+
+def is_told_with_another(finding: Finding) -> bool:
+    """Tell whether a finding of the same kind tells of this one: one cause."""
+    return any(each.signal == TOLD_WITH for each in finding.evidence)
+
+
+def devices_of(finding: Finding) -> frozenset[str]:
+    """Return the devices of which a finding about one of several tells."""
+    named = (each.value for each in finding.evidence if each.signal == DEVICES)
+    return frozenset(" ".join(str(value) for value in named).split())

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from fabricmon.config import Config
 from fabricmon.detect.fallen import FallenPorts
+from fabricmon.detect.host_cause import HostCauses
 from fabricmon.detect.local_evidence import LocalEvidence, Nature
 from fabricmon.detect.protocol import Detector, Suspects
 from fabricmon.kinds import BY_SLUG, Proof
@@ -45,6 +46,7 @@ _NATURES = {
 _SLOWS_RAIL = frozenset(
     {"port_down", "port_flapping", "post_flap_degraded", "rate_degraded"}
 )
+_SAYS_WHY = _SLOWS_RAIL | {"pcie_degraded"}
 _OF_HOST_PATH = frozenset({"pause_origin", "congestion", "not_network"})
 _DRAINS = frozenset({Action.DRAIN_AFTER_JOB, Action.DRAIN_NOW})
 
@@ -53,9 +55,6 @@ def _is_slow_host(finding: Finding) -> bool:
     """Tell whether all rails wait for the host, so much that it explains the rest."""
     is_grave = finding.severity >= Severity.WARNING
     return finding.kind == "host_path_slow" and is_grave
-
-
-_Place = tuple[str | None, int | None]
 
 
 class Fusion:
@@ -67,11 +66,13 @@ class Fusion:
         self._local = LocalEvidence(config)
         self._suspecting = [each for each in detectors if isinstance(each, Suspects)]
         self._fallen = FallenPorts(config.link_state)
+        self._host = HostCauses(config.fusion)
         self._doubted = float("-inf")
 
     def judge(self, findings: Sequence[Finding], view: View) -> list[Finding]:
         """Return the findings as they hold in the light of each other."""
         self._local.note(view)
+        findings = self._host.told_once(findings, view)
         if not findings:
             return []
         kept = self._fallen.without(findings, view)
@@ -111,10 +112,13 @@ class Fusion:
     def _is_idle_talk(self, finding: Finding, findings: Sequence[Finding]) -> bool:
         """Tell whether others know better than a finding without a place.
 
-        The network was not clean, or the port that makes the rail slow is known.
+        The network was not clean, the port that makes the rail slow is known, or why
+        that port is slow is told as gravely.
         """
         if finding.kind == "not_network":
             return finding.onset <= self._doubted
+        if finding.kind == "straggler_link":
+            return any(_says_why(other, finding) for other in findings)
         if finding.kind != "rail_slow":
             return False
         rail = finding.subject.rail
@@ -187,28 +191,41 @@ class Fusion:
         return found
 
     def _within_budget(self, findings: list[Finding]) -> list[Finding]:
-        """Advise to drain for few ports at once; the others are to be looked at."""
+        """Advise to drain for few devices at once; the others are to be looked at.
+
+        What is said of a device and of its port is about one part to be replaced.
+        """
         limit = self._limits.drain_ports
         draining = [each for each in findings if each.action in _DRAINS]
-        places = {_place(each) for each in draining}
-        if len(places) <= limit:
+        devices = {each.subject.device for each in draining}
+        if len(devices) <= limit:
             return findings
-        draining.sort(key=lambda each: (-each.severity, each.onset, str(_place(each))))
-        first = dict.fromkeys(_place(each) for each in draining)
+        draining.sort(key=_urgency)
+        first = dict.fromkeys(each.subject.device for each in draining)
         allowed = set(list(first)[:limit])
         spent = Evidence(
-            "drain_advice", len(places), "ports", "fusion.drain_ports", limit
+            "drain_advice", len(devices), "devices", "fusion.drain_ports", limit
         )
         return [
             replace(each, action=Action.INSPECT, evidence=(*each.evidence, spent))
-            if each.action in _DRAINS and _place(each) not in allowed
+            if each.action in _DRAINS and each.subject.device not in allowed
             else each
             for each in findings
         ]
 
 
-def _place(finding: Finding) -> _Place:
-    return finding.subject.device, finding.subject.port
+def _says_why(other: Finding, straggler: Finding) -> bool:
+    """Tell whether a finding has the reason of a straggler, and is as grave."""
+    subject, there = straggler.subject, other.subject
+    is_there = there.device == subject.device and there.port in {None, subject.port}
+    is_grave = other.severity >= straggler.severity
+    return is_there and is_grave and other.kind in _SAYS_WHY
+
+
+def _urgency(finding: Finding) -> tuple[bool, int, float, str]:
+    """Sort what cannot wait for the end of a job first, then the worst, the oldest."""
+    waits = finding.action is not Action.DRAIN_NOW
+    return waits, -finding.severity, finding.onset, str(finding.subject.device)
 
 
 def _beside(finding: Finding, findings: Sequence[Finding]) -> set[Proof]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from fabricmon.config import Config, Mode
-from fabricmon.covers import covers_of
+from fabricmon.covers import covers_of, is_told_with_another
 from fabricmon.kinds import BY_SLUG, KINDS, Kind
 from fabricmon.maintenance import under_maintenance
 from fabricmon.model import (
@@ -224,6 +224,8 @@ class Incidents:
         subject = finding.subject
         if subject.device is None:
             return False
+        if is_told_with_another(finding):
+            return True
         enough = (True,) if self._mode(finding.kind) == "on" else (True, False)
         age = wall - finding.onset
         return any(

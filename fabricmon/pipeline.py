@@ -298,6 +298,7 @@ class Pipeline:
     def _view(self, moment: Moment) -> View:
         intake = self.intake
         news = intake.take_news()
+        intake.bursts.keep_up(moment.now, intake.workload.job_starts)
         return View(
             now=moment.now,
             wall=moment.wall,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fabricmon.covers import devices_of
 from fabricmon.model import Finding, Incident, PortId, PortView, Severity, Verdict
 from fabricmon.parse.words import PortState
 
@@ -29,9 +30,14 @@ def of_finding(finding: Finding) -> Verdict:
 
 
 def concerns(incident: Incident, port: PortId) -> bool:
-    """Tell whether an incident is about this port or the device it belongs to."""
+    """Tell whether an incident is about this port or the device it belongs to.
+
+    It may be told of one device for several.
+    """
     subject = incident.finding.subject
-    return subject.device == port.device and subject.port in (None, port.port)
+    if subject.port not in (None, port.port):
+        return False
+    return subject.device == port.device or port.device in devices_of(incident.finding)
 
 
 def of_port(

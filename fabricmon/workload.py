@@ -47,6 +47,9 @@ class Workload:
         self.layout = 0
         self.dropped = 0
         """Log events that came faster than they were judged."""
+        self.job_starts = 0
+        """Times that a job appeared beside those that were there at first."""
+        self._names: frozenset[str] | None = None
         self._events: deque[LogEvent] = deque()
         self._tallies: dict[tuple[str, LogSeverity], LogTally] = {}
         self._gids: dict[PortId, GidTable] = {}
@@ -108,6 +111,8 @@ class Workload:
         self._set(processes=found.processes)
         self._note("jobs", found.problems)
         self._tell_jobs()
+        if self._names is None:
+            self._names = frozenset()
 
     def place(self, ports: tuple[PortInfo, ...]) -> None:
         """Take over which ports there are, and which rails they are."""
@@ -122,6 +127,13 @@ class Workload:
         if uses != self.view.jobs or transports != self.view.transports:
             self.layout += 1
             self._set(jobs=uses, transports=transports)
+            self._note_starts(frozenset(use.job for use in uses))
+
+    def _note_starts(self, names: frozenset[str]) -> None:
+        """Count when a name is new; a job that is not told for a moment is none."""
+        if self._names is not None and names - self._names:
+            self.job_starts += 1
+        self._names = names or self._names
 
     def _take_gids(self, table: GidTable) -> None:
         if self._gids.get(table.port) != table:

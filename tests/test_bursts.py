@@ -178,6 +178,23 @@ class TestWindows:
         assert len(found) == 8
         assert len({(burst.began, burst.ended) for burst in found}) == 1
 
+    def test_a_device_that_rests_says_nothing_old(self, tmp_path: Path) -> None:
+        """After minutes without a sample its last window is no longer told."""
+        records = phases(1000, 999, 0.9, 260)
+        slow = PORT.format(3, "rcv")
+        records.insert(1, {"t": 31.0, "slow": {slow: 0.08}})
+        told = {burst.port.device for burst in windows(replayed(tmp_path, records))}
+        assert told == {f"mlx5_{number}" for number in range(8)} - {"mlx5_3"}
+
+    def test_a_job_connects_unwatched(self, tmp_path: Path) -> None:
+        """In the first minute of a job two windows are spared."""
+        records = phases(1000, 999, 0.9, 200)
+        job = {"/run/fabricmon/jobs/7.json": '{"job": "7"}'}
+        records.insert(1, {"t": 55.0, "set": job})
+        spared = replayed(tmp_path, records).host.firmware_reads
+        calm = replayed(tmp_path, phases(1000, 999, 0.9, 200)).host.firmware_reads
+        assert calm - spared >= 8 * 2 * 14
+
     def test_off(self, tmp_path: Path) -> None:
         """Turned off, nothing is sampled."""
         header = traces.HEADER | {"config": {"bursts": {"enabled": False}}}

@@ -335,7 +335,6 @@ class TestLookup:
         ("driver", "file"),
         [
             ("mlx5_core", "req_transport_retries_exceeded"),
-            ("mlx5_core", "req_rnr_retries_exceeded"),
             ("mlx4_core", "sq_num_tree"),
             ("bnxt_en", "max_retry_exceeded"),
             ("mana", "requester_retries_exceeded"),
@@ -348,6 +347,28 @@ class TestLookup:
         spec = row(HW, file, driver)
         assert spec.fatal
         assert spec.signal is Signal.RETRIES_EXCEEDED
+
+    @pytest.mark.parametrize(
+        ("driver", "file"),
+        [
+            ("mlx5_core", "req_rnr_retries_exceeded"),
+            ("mlx4_core", "sq_num_rree"),
+            ("mana", "requester_rnr_nak_retries_exceeded"),
+            ("rdma_rxe", "retry_rnr_exceeded_err"),
+        ],
+    )
+    def test_peers_that_were_never_ready_are_told_apart(
+        self, driver: str, file: str
+    ) -> None:
+        """A queue pair died, too, but of its peer and of nothing on the way."""
+        spec = row(HW, file, driver)
+        assert spec.fatal
+        assert spec.signal is Signal.NOT_READY_EXCEEDED
+
+    def test_adaptive_timers_are_no_acknowledge_timers(self) -> None:
+        """They run out within microseconds: a share of the packets tells, no count."""
+        spec = row(HW, "roce_adp_retrans_to", "mlx5_core")
+        assert spec.signal is Signal.RETRANSMIT
 
     @pytest.mark.parametrize("file", ["req_cqe_flush_error", "resp_cqe_flush_error"])
     def test_flushes_are_no_faults(self, file: str) -> None:
@@ -422,7 +443,7 @@ class TestDriverStatistics:
         Spared are a few that are zero for ever on nearly every node, and that no rule
         compares: a port has room for 80 series.
         """
-        spared = {Export.COUNTED, Export.NEVER}
+        spared = {Export.COUNTED, Export.SPARE, Export.NEVER}
         assert {s.file for s in ROWS if s.directory.is_rdma and s.export in spared} == {
             "roce_slow_restart",
             "roce_slow_restart_cnps",

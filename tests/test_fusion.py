@@ -168,6 +168,22 @@ class TestBudget:
         same = [found("port_down"), found("link_errors"), found("rate_degraded")]
         assert fuse(*same, drain_ports=1) == same
 
+    def test_a_device_and_its_port_are_one(self) -> None:
+        """A narrow card with a slow port spends one advice: another is left."""
+        narrow = found("pcie_degraded", subject=Subject("mlx5_0"), onset=WALL - 60)
+        slow = found("rate_degraded", "mlx5_0", onset=WALL - 30)
+        fatal = found("pcie_errors", subject=Subject("mlx5_5"))
+        assert fuse(narrow, slow, fatal) == [narrow, slow, fatal]
+
+    def test_what_cannot_wait_comes_first(self) -> None:
+        """A device that is gone is not looked at only because others are older."""
+        old = [found("link_errors", f"mlx5_{rail}", onset=WALL - 9) for rail in (1, 2)]
+        gone = found(
+            "device_missing", subject=Subject("mlx5_4"), action=Action.DRAIN_NOW
+        )
+        actions = [each.action for each in fuse(*old, gone)]
+        assert actions == [Action.DRAIN_AFTER_JOB, Action.INSPECT, Action.DRAIN_NOW]
+
     @given(st.lists(st.integers(0, 7), max_size=12), st.integers(1, 8))
     def test_never_more_than_the_bound(self, rails: list[int], bound: int) -> None:
         """Whatever holds, no more ports than configured are advised to be drained."""
@@ -218,6 +234,29 @@ class TestContradiction:
             action=Action.NONE,
         )  # fmt: skip
         assert (slow in fuse(slow, stale)) is (rail == 4)
+
+    @pytest.mark.parametrize(
+        ("other", "severity", "told"),
+        [
+            (found("rate_degraded"), Severity.CRITICAL, False),
+            (found("port_flapping"), Severity.CRITICAL, False),
+            (
+                found("pcie_degraded", subject=Subject("mlx5_3")),
+                Severity.CRITICAL,
+                False,
+            ),
+            (found("pcie_degraded"), Severity.WARNING, True),
+            (found("rate_degraded", "mlx5_4"), Severity.CRITICAL, True),
+            (found("link_errors"), Severity.CRITICAL, True),
+        ],
+    )
+    def test_a_straggler_whose_reason_is_told_as_gravely(
+        self, other: Finding, severity: Severity, *, told: bool
+    ) -> None:
+        """It is told once; a milder finding does not say what it costs."""
+        reason = replace(other, severity=severity)
+        straggler = found("straggler_link")
+        assert (straggler in fuse(straggler, reason)) is told
 
     def test_the_host_path_explains_its_pauses(self) -> None:
         """All NICs of a host that stages data stall: one finding, not nine."""

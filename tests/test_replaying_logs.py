@@ -193,3 +193,23 @@ class TestTrace:
         )
         config = {"logs": {"slurm_output": ["/home/*/slurm-%j.out"]}}
         assert failures(play(path, config)) == (1 if name == "n1" else 0)
+
+    @pytest.mark.parametrize(
+        ("name", "told"), [("n1\n", 1), ("n1.cluster\n", 1), ("n2\n", 0)]
+    )
+    def test_lines_of_other_nodes_in_a_shared_folder(
+        self, tmp_path: Path, name: str, told: int
+    ) -> None:
+        """Whoever named the folder: one process is one observer, on its own node."""
+        shared = "/home/logs/all.log"
+        there = SLURM | {"/proc/sys/kernel/hostname": name, shared: ""}
+        path = trace(
+            tmp_path,
+            (1, {"set": there}),
+            (30, {"set": {shared: failure(2)}}),
+            end=60,
+        )
+        shown = play(path, {"logs": {"paths": ["/home/logs/*.log"]}})
+        assert failures(shown) == told
+        foreign = scrape(exposition(shown)).get("fabricmon_log_foreign_events_total")
+        assert foreign == (None if told else "1")

@@ -71,6 +71,23 @@ class TestJobs:
         assert rails == [(), (1,)]
         assert made.view.transports == (JobTransport("7", "ib"),)
 
+    def test_a_job_that_begins_is_counted(self) -> None:
+        """Not what ran before the agent, nor what was not told for a moment."""
+        made = Workload()
+        starts = []
+        for at, names in enumerate(("1", "12", "12", "", "2", "23"), 1):
+            uses = tuple(JobUse(name, "slurm") for name in names)
+            made.take(JobList(10.0 * at, jobs=uses))
+            starts.append(made.job_starts)
+        assert starts == [0, 1, 1, 1, 1, 2]
+
+    def test_a_first_job_begins(self) -> None:
+        """On a node that had none."""
+        made = Workload()
+        made.take(JobList(6.0))
+        made.take(JobList(16.0, jobs=(JobUse("7", "slurm"),)))
+        assert made.job_starts == 1
+
     def test_a_job_that_is_over_leaves(self) -> None:
         """Its series go with it."""
         made = Workload()

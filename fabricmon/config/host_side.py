@@ -71,6 +71,17 @@ class DeviceHealth(Section, frozen=True):
     """Share of the line rate from which a port counts as at work."""
     slow_read_seconds: Seconds = 1
     """A read of the device that takes longer: firmware answers in milliseconds."""
+    persist_seconds: Seconds = 60
+    """Slow reads and unanswered commands go on for so long before they count: the end
+    of a job keeps a device busy for seconds."""
+    together_seconds: Seconds = 90
+    """Signs of one hang begin within so long of the stop: a driver waits 60 s for a
+    command (mlx5) and is read every few seconds."""
+    moving_seconds: Seconds = 60
+    """Traffic that is seen to flow so long after a complaint: the device works. It is
+    counted every 15 s, and reads of a device that hangs take up to 30 s."""
+    recovery_seconds: Seconds = 120
+    """A recovery that the driver began takes a minute; after so long it has failed."""
     hold_seconds: Pause = 600
     """What the kernel says of a device's firmware counts for so long."""
     firmware_settle_seconds: Pause = 300

@@ -53,7 +53,10 @@ class Logs(Section, frozen=True):
     paths: tuple[str, ...] = ("/var/log/nccl/*.log", "/var/log/nccl/*/*.log")
     """Patterns of log files below ``root``; ``*`` does not cross a slash.
 
-    ``%h`` stands for the short host name, for folders that many nodes share."""
+    ``%h`` stands for the short host name, for folders that many nodes share. Lines of
+    other hosts are passed over wherever a file was found, and counted in
+    ``fabricmon_log_foreign_events_total``; a container has a host name of its own and is
+    known by the name of its pod, so let others have the node's name."""
     rules: tuple[LogRule, ...] = ()
     """Rows added to the log rule table."""
     stories: Stories = field(default_factory=Stories)
@@ -71,8 +74,8 @@ class Logs(Section, frozen=True):
     before it is suspected."""
     slurm_output: tuple[str, ...] = ()
     """Output files of Slurm jobs, as ``--output`` writes them
-    (``/home/*/slurm-%j.out``). Only jobs that run here count, and only lines of this
-    host: all nodes of a job write to one file."""
+    (``/home/*/slurm-%j.out``). Only jobs that run here count, and of a file to which all
+    nodes of a job write only the lines of this one."""
     pods: Literal["off", "devices", "all"] = "devices"
     """Container logs below ``/var/log/pods``: of pods to which the kubelet gave devices
     (``jobs.kubelet_socket``; of all pods where it is not given), of ``all``, or ``off``."""

@@ -43,10 +43,11 @@ class Listen(Section, frozen=True):
 class Metrics(Section, frozen=True):
     """What /metrics exports beyond what is always there."""
 
-    counted_series: Annotated[int, Meta(ge=0)] = 4
+    counted_series: Annotated[int, Meta(ge=0)] = 3
     """Series per port of counters that appear once they count: pause, lanes, drops.
 
-    A port stays within 80 series so, also with all priorities paused.
+    A port stays within 80 series so, also with all priorities paused, and what it does
+    with them told.
     """
     node_exporter_names: bool = False
     """Export ``node_infiniband_*`` too, with exactly node_exporter's names and values.

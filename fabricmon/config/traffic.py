@@ -23,11 +23,14 @@ class Bursts(Section, frozen=True):
     busy_ratio: Ratio = 0.05
     """Share of the line rate above which a sample counts as busy."""
     suspicion_seconds: Pause = 300
-    """Windows follow each other without pause for so long after something is found."""
+    """Windows follow each other without pause for so long after something is found, and
+    twice as long at most for a rail that is odd and is not told."""
     slow_read_milliseconds: Seconds = 50
     """A sample that takes longer than this is a load for the device: it rests."""
     slow_rest_seconds: Pause = 300
     """How long a device rests after that."""
+    job_grace_seconds: Pause = 60
+    """Nothing is sampled so long after a job began: firmware is busy connecting it."""
 
 
 class LocalEvidence(Section, frozen=True):
@@ -67,12 +70,18 @@ class Transport(Section, frozen=True):
     """Times that a device calls the path to a peer impaired or the peer silent."""
     not_ready_per_second: Annotated[float, Meta(gt=0)] = 100
     """Refusals of receivers that were not ready, heard over a window."""
+    failed_requests_per_second: Annotated[float, Meta(gt=0)] = 100
+    """EFA's reads and writes that fail, in both halves of a window: from so many its
+    maker's agent for clusters alarms, and the end of a job is over sooner."""
     sustained_seconds: Pause = 180
     """Retries that last so long are a warning; shorter ones may be a peer's outage."""
     receiver_drops_per_second: Annotated[float, Meta(gt=0)] = 10
     """Packets refused because no receive was posted, over a window."""
     receiver_drop_ratio: Annotated[float, Meta(gt=0, le=1)] = 1e-6
     """The same as a share of the packets received."""
+    srd_drops_per_second: Annotated[float, Meta(gt=0)] = 100
+    """Packets that an EFA device drops on receipt, over a window: from so many its
+    maker's agent for clusters alarms."""
     upstream_errors: Count = 20
     """Packets in a slow window that a hop before this port's link had damaged."""
     constraint_errors: Count = 5
@@ -125,9 +134,18 @@ class Congestion(Section, frozen=True):
     storm_ratio: Ratio = 0.5
     """Share of its time in pause from which nobody behind the switch gets through."""
     alike_ports: Count = 4
-    """So many ports of a node, and half of its rails, that pause alike are the host."""
+    """So many ports of a node, and half of its rails, that pause alike are the host;
+    so many that wait alike, and most that are used, are the network."""
+    alike_factor: Annotated[float, Meta(ge=1)] = 5
+    """Most rails show so many times what is usual for this job, beyond what more load
+    explains: phases of a job differ by less."""
+    alike_seconds: Pause = 120
+    """It lasts so long: bursts come on all rails as well, and are healthy."""
+    full_ratio: Ratio = 0.8
+    """Share of the line rate from which ports wait for themselves: benchmarks do."""
     pause_excess: Annotated[float, Meta(ge=1)] = 4
-    """The origin sends so many times the pause that it receives."""
+    """The origin sends so many times the pause that it receives; one whose own device
+    counts a stall or a storm only as much, for those whom it holds up pause it too."""
     stall_ratio: Ratio = 0.3
     """Share of a second in which the host held the device up: the device's own mark."""
     victim_ratio: Ratio = 0.25
@@ -138,6 +156,17 @@ class Congestion(Section, frozen=True):
     """Share of time paused on a rail without notifications while others have them."""
     unmarked_seconds: Pause = 240
     """It holds for so long before the switch's marking is doubted."""
+    unheeded_per_second: Annotated[float, Meta(gt=0)] = 100
+    """Notifications ignored, or marked packets without any notification, over a window:
+    both rest where congestion control is on."""
+    unheeded_seconds: Pause = 240
+    """It holds for so long before a rail's congestion control is called off."""
+    outbound_discards_per_second: Annotated[float, Meta(gt=0)] = 10
+    """Packets dropped on their way out, on average, while the link is up."""
+    outbound_discard_seconds: Seconds = 600
+    """Over so long: what a phase of a job makes wait is sent by then."""
+    outbound_discard_reads: Count = 4
+    """Reads in which they grew: the end of a job drops what is queued once or twice."""
 
 
 class Stragglers(Section, frozen=True):
@@ -173,6 +202,9 @@ class Stragglers(Section, frozen=True):
     """The rail keeps pace again when no more of the newest windows agree."""
     pacing_ratio: Annotated[float, Meta(ge=1)] = 1.15
     """Busy time against the usual rail over all windows: less is less traffic, not pace."""
+    more_traffic_ratio: Annotated[float, Meta(gt=1)] = 1.1
+    """Bytes against the usual rail since a rail is odd: from so many it has traffic
+    besides (storage, another job) and is not slow. Rails of a job carry the same."""
     keeping_share: Ratio = 0.8
     """Share of windows in which a rail is as busy as the others, if it is of their job."""
     split_share: Ratio = 0.25
@@ -232,5 +264,11 @@ class Fusion(Section, frozen=True):
     """Sum from which something may be advised; one item of it must be local."""
     kernel_seconds: Pause = 60
     """What the kernel logged so long before a fault of its device belongs to it."""
+    host_cause_devices: Count = 4
+    """So many devices, and half of a model or of the node, that fail at once have one
+    cause in the host: rails come in eights, and four slots do not fail together."""
+    host_cause_window_seconds: Pause = 60
+    """Devices that failed within so long of the next failed at once: PCIe is read every
+    30 s, and a driver lets go of one device after the other."""
     drain_ports: Count = 2
-    """Ports of this node that are advised to be drained at once: more is the node."""
+    """Devices of this node that are advised to be drained at once: more is the node."""

@@ -36,6 +36,8 @@ MINUTE_SECONDS = 60.0
 _PAST_MINUTES = 60  # of a job that its past is made of
 _RATES = 12  # newest rates of windows that a minute's rate is taken of
 _BACK = 0.05  # how far above the limit the share must be for it to be over
+_STALLS = (Signal.ACK_TIMEOUT, Signal.RETRIES_EXCEEDED, Signal.DISCARD)
+"""One timer that runs out holds a rail for 4 s and leaves its rate as it was."""
 
 
 class _Past(State):
@@ -109,6 +111,8 @@ class ComputePace:
         rate = median(each for _, each in self._low)
         if rate < limits.compute_rate_ratio * usual_rate:
             return None  # the network is slower too
+        if _has_stalled(view, limits.compute_minutes * MINUTE_SECONDS):
+            return None  # it is not clean
         began = self._began
         seconds = round(view.now - began, 1)
         down = 1 - busy / usual
@@ -143,6 +147,18 @@ class ComputePace:
             action=Action.NONE,
             confidence=0.7,
         )
+
+
+def _has_stalled(view: View, seconds: float) -> bool:
+    """Tell whether a rail counted anything that holds it up without slowing it."""
+    return any(
+        delta.mark is Mark.OK and delta.increase > 0
+        for port in view.ports
+        if is_rail(port)
+        for signal in _STALLS
+        for spec in view.counters.by_signal(port.info.id, signal)
+        if (delta := view.counters.delta(port.info.id, spec, seconds)) is not None
+    )
 
 
 def _sent(view: View) -> Iterator[float]:

@@ -3,7 +3,8 @@
 What is healthy differs by fabric: one lives with pause and knows no notifications,
 another with notifications, InfiniBand with neither. So nothing is configured: a port
 stands out against the other rails of the node at the same time, and against its own
-past (``health-systems``, A7; ``faults``, N22 and N23).
+past (``health-systems``, A7; ``faults``, N22 and N23). Where most rails change at once,
+the past alone tells.
 """
 
 from __future__ import annotations
@@ -17,7 +18,12 @@ from msgspec import field
 from fabricmon.catalogue import CounterSpec, Signal
 from fabricmon.config import Config
 from fabricmon.config import Congestion as Limits
-from fabricmon.detect.congestion_telling import tell_congestion, tell_victim
+from fabricmon.detect.congestion_alike import Shown, Together
+from fabricmon.detect.congestion_telling import (
+    Unusual,
+    tell_congestion,
+    tell_victim,
+)
 from fabricmon.detect.flow_levels import (
     SIGNALS,
     WATCHED,
@@ -79,19 +85,24 @@ class Ramp:
         self._settle = config.settle_seconds
         self._since = -inf
         self._newest = -inf
+        self._loads: dict[tuple[PortId, Signal], float] = {}
+
+    def load(self, port: PortId, measure: Measure) -> float | None:
+        """Return the share of the line rate that bears on a measure, None if unknown."""
+        return self._loads.get((port, _LOADS[measure]))
 
     def holds(self, rails: list[PortView], view: View) -> bool:
         """Take a look; where nobody counts bytes, nothing is known of jobs."""
-        loads = [
-            load
+        self._loads = {
+            (port.info.id, signal): load
             for port in rails
             for signal in (Signal.BYTES_RECEIVED, Signal.BYTES_TRANSMITTED)
             if (load := load_of(port, self._window, view, signal)) is not None
-        ]
-        if not loads:
+        }
+        if not self._loads:
             return False
         now = view.now
-        if max(loads) >= self._busy_ratio:
+        if max(self._loads.values()) >= self._busy_ratio:
             if now - self._newest > self._settle:
                 self._since = now
             self._newest = now
@@ -111,6 +122,7 @@ class Congestion:
         self._limits = config.congestion
         self._pause = PauseWatch(config.congestion)
         self._settings = FlowSettings(config.congestion)
+        self._together = Together(config.congestion)
         self._ports: dict[PortId, _Port] = {}
         self._looked_at = 0.0
         self._ramp = Ramp(config.congestion)
@@ -123,17 +135,24 @@ class Congestion:
         if view.now - self._looked_at >= LOOK_SECONDS:
             self._looked_at = view.now
             self._look(view)
+        told: set[PortId] = set()
         for port in view.ports:
             known = self._ports.get(port.info.id)
             if known is not None and known.levels:
-                yield from self._findings(port, known, view)
+                for finding in self._findings(port, known, view):
+                    told.add(port.info.id)
+                    yield finding
+        yield from self._of_most(told, view)
 
     def pause_onset(self, port: PortId) -> float | None:
         """Return since when a port holds the network up, Unix seconds."""
         return self._pause.onset(port)
 
     def blind(self, view: View) -> Iterator[Blindness]:
-        """Without pause counters no origin is known; without any, no congestion."""
+        """Without pause counters no origin is known; without any, no congestion.
+
+        Nor does one of few rails stand out; pause is held against its own past.
+        """
         ports = [p.info.id for p in view.ports if p.info.role is Role.COMPUTE]
         if not ports:
             return
@@ -145,6 +164,8 @@ class Congestion:
         for kind, signals in needs.items():
             if not any(view.counters.by_signal(p, s) for p in ports for s in signals):
                 yield Blindness(kind, uncounted(view))
+            elif kind == "congestion" and len(ports) < LEAST_RAILS:
+                yield Blindness(kind, f"{len(ports)} rails: too few to compare")
 
     def save(self) -> bytes:
         """Nothing: what is usual is learnt within minutes."""
@@ -164,12 +185,18 @@ class Congestion:
                 known.specs[move.spec] = move.at
             elif move.spec.signal is Signal.RECEIVE_DISCARD:
                 self._ports.setdefault(move.port, _Port())
+            elif move.spec.signal is Signal.DISCARD:
+                self._settings.note(move)
 
     def _look(self, view: View) -> None:
         """Measure every port, hold the rails against each other, and learn."""
         ports = [port for port in view.ports if port.info.role is Role.COMPUTE]
         starts = self._ramp.holds(ports, view)
+        if starts:
+            self._together.forget()
         if not self._ports:
+            if not starts:
+                self._see_nothing(ports, view)
             return
         rails = [
             (port, self._ports.setdefault(port.info.id, _Port())) for port in ports
@@ -185,6 +212,17 @@ class Congestion:
         for measure in JUDGED:
             self._compare(measure, rails, view)
 
+    def _see_nothing(self, ports: list[PortView], view: View) -> None:
+        """Learn that nothing is usual, from rails that carry something."""
+        for measure in JUDGED:
+            shown = {
+                port.info.id: Shown(0.0, load, counts=False)
+                for port in ports
+                if (load := self._ramp.load(port.info.id, measure)) is not None
+                and load >= self._limits.busy_ratio
+            }
+            self._together.look(measure, shown, len(ports), view.now - LOOK_SECONDS)
+
     def _levels(self, port: PortView, known: _Port, view: View) -> Levels:
         """Return what moved lately, measured."""
         limits = self._limits
@@ -196,14 +234,19 @@ class Congestion:
         self, measure: Measure, rails: list[tuple[PortView, _Port]], view: View
     ) -> None:
         """Judge one measure on all rails that carry something."""
-        window = 2 * self._limits.window_seconds  # bytes are read every 15 s
         values: dict[PortId, float] = {}
+        shown: dict[PortId, Shown] = {}
         for port, known in rails:
-            load = load_of(port, window, view, _LOADS[measure])
+            load = self._ramp.load(port.info.id, measure)
             level = known.levels.get(measure)
             busy = load is None or load >= self._limits.busy_ratio
             if busy or level is not None:
-                values[port.info.id] = 0.0 if level is None else level.value
+                amount = 0.0 if level is None else level.value
+                counts = self._counts(measure, port.info.id, known)
+                values[port.info.id] = amount
+                shown[port.info.id] = Shown(amount, load, counts)
+        began = view.now - LOOK_SECONDS
+        self._together.look(measure, shown, len(rails), began)
         for port, known in rails:
             value = values.get(port.info.id)
             if value is None:
@@ -211,6 +254,18 @@ class Congestion:
                 continue
             others = [each for other, each in values.items() if other != port.info.id]
             self._judge_one(measure, known, value, others, view.now)
+
+    def _counts(self, measure: Measure, port: PortId, known: _Port) -> bool:
+        """Tell whether a level was measured, is worth a word, and the network's."""
+        level = known.levels.get(measure)
+        if level is None or level.at_least or self._is_own(measure, port):
+            return False
+        return self._is_enough(measure, known)
+
+    def _is_own(self, measure: Measure, port: PortId) -> bool:
+        """Tell whether a host brings it about: that pauses makes the network notify."""
+        pauses = measure is Measure.NOTIFIED and self._pause.sends(port)
+        return pauses or self._pause.is_origin(port)
 
     def _judge_one(
         self,
@@ -278,11 +333,16 @@ class Congestion:
         limits = self._limits
         if self._pause.is_origin(port.info.id):
             return  # a host that cannot absorb makes the network notify and wait
-        unusual = [m for m in JUDGED if known.unusual.get(m, 0) >= limits.windows]
+        unusual = [
+            measure
+            for measure in JUDGED
+            if known.unusual.get(measure, 0) >= limits.windows
+            and not self._is_own(measure, port.info.id)
+        ]
         if unusual:
             since = min(known.since[measure] for measure in unusual)
-            onset = since + view.onset_offset
-            yield tell_congestion(port, unusual, known.levels, onset, limits)
+            case = Unusual(tuple(unusual), since + view.onset_offset)
+            yield tell_congestion(port, case, known.levels, limits)
         held = known.levels.get(Measure.PAUSE_RECEIVED)
         if held is None or held.value < limits.victim_ratio:
             return
@@ -291,4 +351,19 @@ class Congestion:
         sent = known.levels.get(Measure.PAUSE_SENT)
         if sent is None or held.value >= limits.pause_excess * sent.value:
             since = known.since.get(Measure.PAUSE_RECEIVED, view.now - LOOK_SECONDS)
-            yield tell_victim(port, held, since, limits, view)
+            yield tell_victim(port, held, sent, since + view.onset_offset, limits)
+
+    def _of_most(self, told: set[PortId], view: View) -> Iterator[Finding]:
+        """Yield what most rails show: once, at the first that has nothing of its own."""
+        held = {shared.measure: shared for shared in self._together.held(view.now)}
+        unusual = [measure for measure in JUDGED if measure in held]
+        if not unusual:
+            return
+        shared = held[unusual[0]]
+        ports = {port.info.id: port for port in view.ports}
+        first = next((p for p in shared.ports if p in ports and p not in told), None)
+        if first is not None:
+            onset = shared.since + view.onset_offset
+            others = tuple(each for each in shared.ports if each != first)
+            case, known = Unusual(tuple(unusual), onset, others), self._ports[first]
+            yield tell_congestion(ports[first], case, known.levels, self._limits)

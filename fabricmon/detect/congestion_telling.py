@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from fabricmon.config import Congestion
 from fabricmon.detect.flow_levels import Level, Levels, Measure
 from fabricmon.detect.wording import clock, subject_of
-from fabricmon.model import Evidence, Finding, Part, PortView, Severity, View
+from fabricmon.model import Evidence, Finding, Part, PortId, PortView, Severity
 from fabricmon.summaries import one_line
+from fabricmon.value import Value
 
 CLASS = {
     Measure.NOTIFIED: "many send to it at once (incast)",
@@ -21,24 +22,34 @@ CLASS = {
 _PERCENT = frozenset({Measure.PAUSE_RECEIVED, Measure.WAITED, Measure.PAUSE_SENT})
 
 
+class Unusual(Value, frozen=True):
+    """What a port shows and others do not, or it did not before; never nothing."""
+
+    measures: tuple[Measure, ...]
+    onset: float
+    others: tuple[PortId, ...] = ()  # that show the same
+
+
 def tell_congestion(
-    port: PortView,
-    unusual: Sequence[Measure],
-    levels: Levels,
-    onset: float,
-    limits: Congestion,
+    port: PortView, unusual: Unusual, levels: Levels, limits: Congestion
 ) -> Finding:
-    """Return the finding of a port that stands out; ``unusual`` is not empty."""
-    first = unusual[0]
+    """Return the finding of a port that stands out, or of most rails, by this one."""
+    first, others = unusual.measures[0], unusual.others
     part = Part.OBSERVER if first is Measure.NOTIFIED else Part.VICTIM
+    evidence = [*_evidence(port, unusual.measures, levels, limits)]
+    who, why = str(port.info.id), CLASS[first]
+    if others:
+        who, why = f"{who} and {len(others)} more", "the network is loaded"
+        names = " ".join(map(str, others))
+        evidence.append(Evidence("ports_alike", names, "", "fabricmon"))
     return Finding(
         kind="congestion",
         subject=subject_of(port.info),
-        onset=onset,
-        evidence=tuple(_evidence(port, unusual, levels, limits)),
+        onset=unusual.onset,
+        evidence=tuple(evidence),
         summary=one_line(
-            f"{port.info.id}: {_amount(first, levels)} since {clock(onset)}: "
-            f"{CLASS[first]}, no fault here"
+            f"{who}: {_amount(first, levels)} since {clock(unusual.onset)}: "
+            f"{why}, no fault here"
         ),
         severity=Severity.INFO,
         part=part,
@@ -47,29 +58,30 @@ def tell_congestion(
 
 
 def tell_victim(
-    port: PortView, held: Level, since: float, limits: Congestion, view: View
+    port: PortView,
+    held: Level,
+    sent: Level | None,
+    onset: float,
+    limits: Congestion,
 ) -> Finding:
     """Return the finding of a port that the network holds up for too long."""
-    onset = since + view.onset_offset
+    if sent is None:
+        own = Evidence("local_evidence", "no pause sent", "", "fabricmon")
+    else:
+        least = round(held.value / limits.pause_excess, 4)
+        own = _share("pause_sent_ratio", sent, least)
     return Finding(
         kind="pause_victim",
         subject=subject_of(port.info),
         onset=onset,
         evidence=(
             held.evidence(port),
-            Evidence(
-                "pause_received_ratio",
-                round(held.value, 4),
-                "1",
-                "fabricmon",
-                limits.victim_ratio,
-                round(held.seconds, 1),
-            ),
-            Evidence("local_evidence", "no pause sent", "", "fabricmon"),
+            _share("pause_received_ratio", held, limits.victim_ratio),
+            own,
         ),
         summary=one_line(
-            f"{port.info.id} is paused by the network {held.value:.0%} of the time "
-            f"since {clock(onset)}: the origin is elsewhere"
+            f"{port.info.id} is paused by the network {held.bound}{held.value:.0%} of "
+            f"the time since {clock(onset)}: the origin is elsewhere"
         ),
         severity=Severity.INFO,
         part=Part.VICTIM,
@@ -77,12 +89,18 @@ def tell_victim(
     )
 
 
+def _share(name: str, level: Level, threshold: float) -> Evidence:
+    """Return a share of time, as evidence."""
+    value, seconds = round(level.value, 4), round(level.seconds, 1)
+    return Evidence(name, value, "1", "fabricmon", threshold, seconds)
+
+
 def _amount(measure: Measure, levels: Levels) -> str:
     level = levels.get(measure)
     value = level.value if level is not None else 0.0
     if measure in _PERCENT:
-        least = "at least " if level is not None and level.at_least else ""
-        return f"{least}{value:.0%} {measure}"
+        bound = "" if level is None else level.bound
+        return f"{bound}{value:.0%} {measure}"
     return f"{value:.0f}/s {measure}"
 
 

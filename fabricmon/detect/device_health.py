@@ -2,7 +2,8 @@
 
 A device is stuck where two independent things say so: its driver (devlink, the
 kernel's log), counters that stand still while those of the peers move, reads that take
-seconds. One alone warns, or says nothing: a rail without work stands still, too.
+seconds, again and again. One alone warns, or says nothing: a rail whose job is over
+stands still, too, and is slow for a moment. Traffic that flows contradicts all of them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,13 @@ from fabricmon.detect.device_places import (
     subject_of_device,
 )
 from fabricmon.detect.packing import pack, unpack
+from fabricmon.detect.stuck_signs import (
+    KernelWords,
+    Sign,
+    Signs,
+    SlowReads,
+    spare_a_job,
+)
 from fabricmon.detect.traffic_watch import TrafficWatch
 from fabricmon.detect.wording import clock
 from fabricmon.model import (
@@ -37,9 +45,7 @@ from fabricmon.model import (
     Severity,
     View,
 )
-from fabricmon.sources.protocol import Lane
 from fabricmon.summaries import one_line
-from fabricmon.value import State, Value
 
 LOOK_SECONDS = 5.0
 """How often counters and reads are looked at."""
@@ -47,7 +53,6 @@ LOOK_SECONDS = 5.0
 STALE_SECONDS = 600.0
 """What a driver said of its reporters so long ago says nothing now."""
 
-_STUCK = frozenset({KernelKind.FIRMWARE_STUCK, KernelKind.FIRMWARE_FATAL})
 _FIRMWARE = "fw"  # how the reporters of firmware are called: fw, fw_fatal, fw_reset
 _ERROR = "error"
 
@@ -68,46 +73,6 @@ class SavedHealth(Struct, frozen=True):
     power: tuple[SavedPower, ...] = ()
 
 
-class _Sign(Value, frozen=True):
-    """Something that says that a device is stuck."""
-
-    at: float
-    evidence: Evidence
-
-
-class _Signs(State):
-    """What is held against one device now."""
-
-    kernel: _Sign | None = None
-    driver: _Sign | None = None
-    still: _Sign | None = None
-    slow: _Sign | None = None
-    unanswered: _Sign | None = None
-
-    @property
-    def all(self) -> list[_Sign]:
-        """Every sign there is, the plainest first."""
-        every = (self.driver, self.kernel, self.still, self.slow, self.unanswered)
-        return [sign for sign in every if sign is not None]
-
-    @property
-    def is_sure(self) -> bool:
-        """Tell whether two that do not know of each other agree.
-
-        A command that was not answered and a slow read are one and the same.
-        """
-        said = self.kernel or self.driver
-        felt = self.slow or self.unanswered
-        return sum(map(bool, (said, self.still, felt))) > 1 or bool(
-            self.kernel and self.driver
-        )
-
-    @property
-    def is_said(self) -> bool:
-        """Tell whether the driver itself says so."""
-        return self.kernel is not None or self.driver is not None
-
-
 class DeviceHealth:
     """Puts together what says that a device is stuck or starved."""
 
@@ -121,11 +86,11 @@ class DeviceHealth:
             config.device_health.moving_ratio, config.device_health.frozen_seconds
         )
         self._look_at = -inf
-        self._said: dict[str, _Sign] = {}
-        self._unanswered: dict[str, _Sign] = {}
-        self._signs: dict[str, _Signs] = {}
+        self._kernel = KernelWords(self._limits)
+        self._slow = SlowReads(self._limits)
+        self._signs: dict[str, Signs] = {}
         self._erring: dict[str, float] = {}  # since when a reporter is in error
-        self._sure: set[str] = set()
+        self._sure: dict[str, float] = {}  # since when
         self._power: dict[str, SavedPower] = {}
         self._boot_id = ""
         self._offset = 0.0
@@ -136,8 +101,7 @@ class DeviceHealth:
         if view.boot is not None and view.boot.boot_id != self._boot_id:
             if self._boot_id:
                 self._power.clear()
-                self._said.clear()
-                self._unanswered.clear()
+                self._kernel.forget()
             self._boot_id = view.boot.boot_id
         if view.kernel_events:
             self._hear(view)
@@ -145,13 +109,7 @@ class DeviceHealth:
             self._look_at = view.now + LOOK_SECONDS
             self._traffic.look(view)
             self._signs = self._find_signs(view)
-            # Once the job is dead nothing moves any more: what was sure stays so while
-            # anything says it.
-            self._sure = {
-                device
-                for device, signs in self._signs.items()
-                if signs.is_sure or device in self._sure
-            }
+            self._sure = self._find_sure(view)
         if self._signs or self._power:
             yield from self._findings(view)
 
@@ -177,16 +135,8 @@ class DeviceHealth:
         for event in view.kernel_events:
             self._hear_of_power(event, view)
             device = places.device(event)
-            if device is None:
-                continue
-            sign = _Sign(event.at, _line(event))
-            if event.kind in _STUCK:
-                self._said[device] = sign
-            elif event.kind is KernelKind.COMMAND_TIMEOUT:
-                self._unanswered[device] = sign
-            elif event.kind is KernelKind.RECOVERED:
-                self._said.pop(device, None)
-                self._unanswered.pop(device, None)
+            if device is not None:
+                self._kernel.hear(device, event)
 
     def _hear_of_power(self, event: KernelEvent, view: View) -> None:
         if event.address is None:
@@ -201,72 +151,75 @@ class DeviceHealth:
         elif event.kind is KernelKind.POWER_ENOUGH:
             self._power.pop(event.address, None)
 
-    def _find_signs(self, view: View) -> dict[str, _Signs]:
-        found: dict[str, _Signs] = {}
-        for kept, part in ((self._said, "kernel"), (self._unanswered, "unanswered")):
-            for device, sign in tuple(kept.items()):
-                if view.now - sign.at > self._limits.hold_seconds:
-                    del kept[device]
-                else:
-                    setattr(found.setdefault(device, _Signs()), part, sign)
-        for health in view.host_side.health:
-            failed = [
-                each.name
-                for each in health.reporters
-                if each.state == _ERROR and each.name.startswith(_FIRMWARE)
-            ]
-            if failed and view.now - health.at <= STALE_SECONDS:
-                item = Evidence(failed[0], _ERROR, "", f"devlink/{health.device}")
-                signs = found.setdefault(health.device, _Signs())
-                since = self._erring.setdefault(health.device, health.at)
-                signs.driver = _Sign(since, item)
-            else:
-                self._erring.pop(health.device, None)
+    def _find_signs(self, view: View) -> dict[str, Signs]:
+        found: dict[str, Signs] = {}
+        self._ask_drivers(found, view)
+        for device, at in self._traffic.busy().items():
+            self._kernel.forget(device, at - self._limits.moving_seconds)
+        self._kernel.add_to(found, view.now)
         for device, since in self._traffic.frozen(view).items():
             still = round(view.now - since, 1)
             limit = self._limits.frozen_seconds
             item = Evidence("frozen", still, "s", f"infiniband/{device}", limit)
-            found.setdefault(device, _Signs()).still = _Sign(since, item)
-        for device, seconds in self._slow_reads(view).items():
-            limit = self._limits.slow_read_seconds
-            source = f"infiniband/{device}"
-            item = Evidence("read_seconds", round(seconds, 2), "s", source, limit)
-            signs = found.setdefault(device, _Signs())
-            signs.slow = _Sign(view.now - seconds, item)
+            found.setdefault(device, Signs()).still = Sign(since, view.now, item)
+        self._slow.add_to(found, view)
+        spare_a_job(found)
         return found
 
-    def _slow_reads(self, view: View) -> dict[str, float]:
-        """Return devices whose reads take long; none where most do: a slow host."""
-        longest: dict[str, float] = {}
-        for health in view.health:
-            if health.lane != Lane.DEVICE or not health.unit:
+    def _ask_drivers(self, found: dict[str, Signs], view: View) -> None:
+        """Add what devlink says; a reporter that is well again ends what was said."""
+        for health in view.host_side.health:
+            reporters = [r for r in health.reporters if r.name.startswith(_FIRMWARE)]
+            failed = [r.name for r in reporters if r.state == _ERROR]
+            is_fresh = view.now - health.at <= STALE_SECONDS
+            if failed and is_fresh:
+                item = Evidence(failed[0], _ERROR, "", f"devlink/{health.device}")
+                since = self._erring.setdefault(health.device, health.at)
+                signs = found.setdefault(health.device, Signs())
+                signs.driver = Sign(since, health.at, item)
                 continue
-            since = health.in_flight_since
-            going = 0.0 if since is None else view.now - since
-            took = max(health.duration_seconds, going)
-            longest[health.unit] = max(took, longest.get(health.unit, 0.0))
-        limit = self._limits.slow_read_seconds
-        slow = {name: took for name, took in longest.items() if took >= limit}
-        return slow if 2 * len(slow) <= len(longest) else {}
+            erred = self._erring.pop(health.device, None)
+            if erred is not None and reporters and is_fresh:
+                self._kernel.forget(health.device, health.at)
+
+    def _find_sure(self, view: View) -> dict[str, float]:
+        """Return since when devices surely are stuck.
+
+        Once the job is dead nothing moves any more, so what was sure stays so, while
+        anything but that says it and no traffic is seen.
+        """
+        limits, found = self._limits, dict[str, float]()
+        busy = self._traffic.busy()
+        for device, signs in self._signs.items():
+            worked, since = busy.get(device, -inf), self._sure.get(device)
+            if since is not None and not signs.is_only_still:
+                if worked < since + limits.moving_seconds:
+                    found[device] = since
+            elif signs.agree(limits, worked, view.now):
+                found[device] = view.now
+        return found
 
     def _findings(self, view: View) -> Iterator[Finding]:
         devices = by_device(view.ports)
         for device, signs in self._signs.items():
-            told = device in self._sure or signs.is_said
+            told = device in self._sure or signs.said or signs.are_ignored(self._limits)
             if device in devices and told:
                 yield self._stuck(device, signs, devices[device], view)
         if self._power:
             yield from self._starved(devices, view)
 
     def _stuck(
-        self, device: str, signs: _Signs, ports: Sequence[PortView], view: View
+        self, device: str, signs: Signs, ports: Sequence[PortView], view: View
     ) -> Finding:
         onset = min(sign.at for sign in signs.all) + view.onset_offset
         severity, action = Severity.WARNING, Action.INSPECT
-        text = "its driver says so, nothing else yet"
+        story, text = "may be stuck", "its driver says so, nothing else; not the fabric"
+        if not signs.said:
+            text = "commands go unanswered again and again; not the fabric"
         sure = device in self._sure
         if sure:
             severity, action = Severity.CRITICAL, Action.DRAIN_NOW
+            story = "does not work"
             text = "firmware hangs, though the state says ACTIVE; not the fabric"
         if is_management(ports):
             severity, action = Severity.WARNING, Action.INSPECT
@@ -276,7 +229,7 @@ class DeviceHealth:
             subject=subject_of_device(device, ports),
             onset=onset,
             evidence=tuple(sign.evidence for sign in signs.all),
-            summary=one_line(f"{device} does not work since {clock(onset)}: {text}"),
+            summary=one_line(f"{device} {story} since {clock(onset)}: {text}"),
             severity=severity,
             action=action,
             confidence=1.0 if sure else 0.7,
@@ -323,7 +276,3 @@ class DeviceHealth:
             if model_of(ports[0].info) == model
         ]
         return len(alike) > 1 and all(address in self._power for address in alike)
-
-
-def _line(event: KernelEvent) -> Evidence:
-    return Evidence("kmsg", kernel_text(event), "", "kernel log")

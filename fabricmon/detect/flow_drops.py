@@ -12,12 +12,25 @@ from fabricmon.catalogue import Signal
 from fabricmon.config import Congestion
 from fabricmon.detect.evidence import source_of, unit_of
 from fabricmon.detect.flow_levels import SIGNALS, Measure
-from fabricmon.model import Evidence, HostPath, PortView, View
+from fabricmon.model import Evidence, HostPath, PortView, Role, View
+from fabricmon.parse.words import LinkLayer
+
+KIND = "config_mismatch"
 
 LOSS_SECONDS = 60.0
 """Window of drops."""
 
 _LOST = (Signal.OUT_OF_SEQUENCE, Signal.SEQUENCE_ERROR)
+
+
+def is_rail(port: PortView) -> bool:
+    """Tell whether priorities and notifications of Ethernet matter to a port."""
+    info = port.info
+    return (
+        info.role is Role.COMPUTE
+        and info.link_layer is LinkLayer.ETHERNET
+        and not info.is_vf
+    )
 
 
 def listed(values: tuple[int, ...] | None) -> str | None:
@@ -53,8 +66,8 @@ def _is_lossy(port: PortView, carrying: str | None, view: View) -> bool:
     Where the settings cannot be read, priority 0 is taken for one: it is the default
     of traffic that nobody marked.
     """
-    uses = view.job.host_path.priorities if view.job.host_path else ()
-    use = next((u for u in uses if u.netdev == port.info.netdev), None)
+    path = view.job.host_path
+    use = None if path is None else path.use_of(port.info)
     lossless = None if use is None else use.pfc_enabled
     if lossless is None:
         return carrying == "0"
@@ -99,7 +112,7 @@ def _priority(port: PortView, view: View) -> tuple[str, Evidence] | None:
 
 def setting_of(port: PortView, path: HostPath | None) -> Iterator[Evidence]:
     """Yield the priorities with flow control, where they can be read."""
-    for use in path.priorities if path else ():
-        if use.netdev == port.info.netdev and use.pfc_enabled is not None:
-            shown = listed(use.pfc_enabled)
-            yield Evidence("pfc_enabled", shown, "priorities", f"dcb:{use.netdev}")
+    use = None if path is None else path.use_of(port.info)
+    if use is not None and use.pfc_enabled is not None:
+        shown = listed(use.pfc_enabled)
+        yield Evidence("pfc_enabled", shown, "priorities", f"dcb:{use.netdev}")

@@ -26,6 +26,7 @@ class Measure(StrEnum):
     MARKED = "packets marked by the network"
     NOTIFIED = "congestion notifications sent"
     SLOWED = "congestion notifications obeyed"
+    IGNORED = "congestion notifications ignored"
     PAUSE_SENT = "pause sent"
     PAUSE_RECEIVED = "pause received"
     WAITED = "waiting for credit"
@@ -35,6 +36,7 @@ _RATES = {
     Signal.ECN_MARKED: Measure.MARKED,
     Signal.CNP_SENT: Measure.NOTIFIED,
     Signal.CNP_HANDLED: Measure.SLOWED,
+    Signal.CNP_IGNORED: Measure.IGNORED,
 }
 _TIMES = {
     Signal.PAUSE_TRANSMITTED_TIME: Measure.PAUSE_SENT,
@@ -71,6 +73,14 @@ class Level(Value, frozen=True):
     increase: int
     seconds: float
     at_least: bool = False  # the counter reached its ceiling meanwhile
+    at_most: bool = False  # frames alone: each is taken for the longest possible
+
+    @property
+    def bound(self) -> str:
+        """Say which way the value may be wrong; empty if it is what was measured."""
+        if self.at_least:
+            return "at least "
+        return "at most " if self.at_most else ""
 
     @property
     def fills(self) -> bool:
@@ -114,7 +124,12 @@ def levels_of(
             known = found.get(measure)
             if known is None or value > known.value:
                 found[measure] = Level(
-                    value, spec, delta.increase, delta.seconds, at_ceiling
+                    value,
+                    spec,
+                    delta.increase,
+                    delta.seconds,
+                    at_ceiling,
+                    at_most=spec.signal in _FRAMES,
                 )
     return found
 

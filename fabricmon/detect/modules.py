@@ -8,7 +8,12 @@ from statistics import median
 
 from fabricmon.catalogue import Signal
 from fabricmon.config import Config
-from fabricmon.detect.device_places import Places, has_hardware, kernel_text
+from fabricmon.detect.device_places import (
+    Places,
+    by_device,
+    has_hardware,
+    kernel_text,
+)
 from fabricmon.detect.evidence import source_of
 from fabricmon.detect.wording import clock, subject_of
 from fabricmon.model import (
@@ -61,6 +66,7 @@ class _Alarm(Value, frozen=True):
     at: float
     severity: Severity
     evidence: Evidence
+    is_of_chip: bool = False
 
 
 class TransceiverHealth:
@@ -143,7 +149,9 @@ class TransceiverHealth:
             evidence = Evidence("kmsg", kernel_text(event), "", "kernel log")
             known = self._alarms.get(device)
             if known is None or severity >= known.severity:
-                self._alarms[device] = _Alarm(event.at, severity, evidence)
+                # mlx5 counts the sensors of transceivers from 64 on, the first word.
+                chip = event.kind is KernelKind.SENSOR_HOT and not event.bits
+                self._alarms[device] = _Alarm(event.at, severity, evidence, chip)
 
     def _hot(self, module: ModuleStatus) -> Severity | None:
         degrees = module.temperature_c
@@ -203,6 +211,13 @@ class TransceiverHealth:
             return False
         return mine - median(others) <= self._limits.common_celsius
 
+    def _shares_alarm(self, device: str, view: View) -> bool:
+        """Tell whether most others are said to be too hot as well: it is the room."""
+        others = by_device(view.ports).keys() - {device}
+        if len(others) + 1 < self._limits.common_modules:
+            return False
+        return 2 * len(others & self._alarms.keys()) >= len(others)
+
     def _heat_finding(
         self, where: PortId, streak: _Streak, port: PortView, view: View
     ) -> Finding:
@@ -210,10 +225,7 @@ class TransceiverHealth:
         shared = self._shares_heat(where)
         severity, action, text = _verdict(streak.severity, port)
         if shared:
-            # All of them beyond their own alarm is no quiet matter, but nobody's fault.
-            hot = streak.severity is Severity.CRITICAL
-            severity = Severity.WARNING if hot else Severity.INFO
-            action, text = Action.NONE, "as the others: the room, not this module"
+            severity, action, text = _of_the_room(streak.severity)
         limit = self._limits.warning_celsius
         if streak.severity is Severity.CRITICAL and module.alarm_c is not None:
             limit = module.alarm_c
@@ -248,8 +260,12 @@ class TransceiverHealth:
     ) -> Iterator[Finding]:
         """Yield an alarm that no temperature stands beside, at the device's port."""
         ports = [p for p in view.ports if p.info.id.device == device]
+        shared = self._shares_alarm(device, view)
+        what = "chip" if alarm.is_of_chip else "module"
         for port in ports[:1]:
-            severity, action, text = _verdict(alarm.severity, port)
+            severity, action, text = _verdict(alarm.severity, port, what)
+            if shared:
+                severity, action, text = _of_the_room(alarm.severity)
             onset = alarm.at + view.onset_offset
             yield Finding(
                 kind="module_hot",
@@ -257,9 +273,10 @@ class TransceiverHealth:
                 onset=onset,
                 evidence=(alarm.evidence,),
                 summary=one_line(
-                    f"{port.info.id} said to be too hot at {clock(onset)}: {text}"
+                    f"{port.info.id} {what} said to be too hot at {clock(onset)}: {text}"
                 ),
                 severity=severity,
+                part=Part.OBSERVER if shared else Part.CULPRIT,
                 action=action,
                 confidence=0.8,
             )
@@ -301,10 +318,21 @@ def _note(
         streaks.setdefault(module.port, _Streak()).take(severity, module.at)
 
 
-def _verdict(severity: Severity, port: PortView) -> tuple[Severity, Action, str]:
+def _of_the_room(severity: Severity) -> tuple[Severity, Action, str]:
+    """Judge what is as hot as the others: no quiet matter, but nobody's fault."""
+    hot = severity is Severity.CRITICAL
+    text = "as the others: the room, not this module"
+    return Severity.WARNING if hot else Severity.INFO, Action.NONE, text
+
+
+def _verdict(
+    severity: Severity, port: PortView, what: str = "module"
+) -> tuple[Severity, Action, str]:
     if port.info.role is Role.MANAGEMENT:
         return Severity.WARNING, Action.INSPECT, "management, not the fabric"
     text = "this module or its cooling, not the room"
+    if what == "chip":
+        text = "this card or its cooling, not its module"
     if severity is Severity.CRITICAL:
         return Severity.CRITICAL, Action.DRAIN_AFTER_JOB, text
     return Severity.WARNING, Action.INSPECT, text

@@ -20,11 +20,17 @@ _RETRIES = frozenset(
     {
         Signal.ACK_TIMEOUT,
         Signal.RETRANSMIT,
+        Signal.NOT_READY_EXCEEDED,
         Signal.RETRIES_EXCEEDED,
         Signal.SEQUENCE_ERROR,
     }
 )
-_STRONGEST_FIRST = (Signal.RETRIES_EXCEEDED, Signal.ACK_TIMEOUT, *sorted(_RETRIES))
+_STRONGEST_FIRST = (
+    Signal.RETRIES_EXCEEDED,
+    Signal.NOT_READY_EXCEEDED,
+    Signal.ACK_TIMEOUT,
+    *sorted(_RETRIES),
+)
 
 
 class Sign(Value, frozen=True):

@@ -3,7 +3,8 @@
 Transmit pause says that this host cannot absorb; receive pause, that the network
 cannot (``health-systems``, 4.4). The origin sends far more than it receives, and its
 device says why: the host holds it up, its buffer is full, or pause has lasted so long
-that the device calls it a storm.
+that the device calls it a storm. What a stall of its own host explains is no answer to
+anybody: then it need not be far more, for those whom it holds up pause it in turn.
 """
 
 from __future__ import annotations
@@ -48,12 +49,7 @@ LEAST_RAILS = 2
 
 _SENT = frozenset({Signal.PAUSE_TRANSMITTED, Signal.PAUSE_TRANSMITTED_TIME})
 _RECEIVED = frozenset({Signal.PAUSE_RECEIVED, Signal.PAUSE_RECEIVED_TIME})
-_MARKS = (
-    Signal.PAUSE_STORM,
-    Signal.PCI_STALL,
-    Signal.PCI_OVERFLOW,
-    Signal.BUFFER_PRESSURE,
-)
+_STALLS = (Signal.PAUSE_STORM, Signal.PCI_STALL, Signal.PCI_OVERFLOW)
 """What the device counts when its host holds it up, the gravest first."""
 
 
@@ -89,6 +85,7 @@ class PauseWatch:
         """Take the limits of storms from ``congestion``."""
         self._limits = config
         self._ports: dict[PortId, _Port] = {}
+        self._origins: frozenset[PortId] = frozenset()
         self._offset = 0.0
         self._now = 0.0
 
@@ -100,6 +97,10 @@ class PauseWatch:
         return known.episode.began + self._offset
 
     def is_origin(self, port: PortId) -> bool:
+        """Tell whether a port is told of as one that holds the network up."""
+        return port in self._origins
+
+    def sends(self, port: PortId) -> bool:
         """Tell whether a port sends pause for a share of time that matters."""
         known = self._ports.get(port)
         return known is not None and known.episode is not None
@@ -107,6 +108,7 @@ class PauseWatch:
     def judge(self, view: View) -> Iterator[Finding]:
         """Yield the ports that hold the network up."""
         self._offset, self._now = view.onset_offset, view.now
+        self._origins = frozenset()
         touched = self._note(view)
         if not self._ports:
             return
@@ -121,6 +123,7 @@ class PauseWatch:
             if known.episode is not None:
                 origin = self._origin(port, known, view)
                 found += [] if origin is None else [origin]
+        self._origins = frozenset(origin.port.info.id for origin in found)
         yield from self._tell(found, view)
 
     def _note(self, view: View) -> set[PortId]:
@@ -181,30 +184,44 @@ class PauseWatch:
         received = known.levels.get(Measure.PAUSE_RECEIVED)
         if sent is None or episode is None:
             return None
-        if received is not None and sent.value < limits.pause_excess * received.value:
+        stalls = tuple(self._stalls(port, view))
+        marks = (*stalls, *self._signs(port, view))
+        if sent.at_most and not marks:
             return None
-        marks = tuple(self._marks(port, view))
+        excess = 1.0 if stalls else limits.pause_excess
+        if received is not None and sent.value < excess * received.value:
+            return None
         share = _share(sent, limits.storm_window_seconds)
         least = limits.pause_warning_ratio if marks else limits.pause_critical_ratio
         if share < least:
             return None
         paused, lasted = sent.value * sent.seconds, view.now - episode.began
-        least_paused = limits.storm_ratio * max(lasted, LEAST_STORM_SECONDS)
-        return _Origin(port, sent, marks, paused >= least_paused, episode.began)
+        lasted = min(max(lasted, LEAST_STORM_SECONDS), limits.storm_window_seconds)
+        least_paused = limits.storm_ratio * lasted
+        storm = paused >= least_paused and not sent.at_most
+        return _Origin(port, sent, marks, storm, episode.began)
 
-    def _marks(self, port: PortView, view: View) -> Iterator[Evidence]:
-        """Yield the signs that the host, and not the network, is what stalls."""
-        limits, where = self._limits, port.info.id
-        window = limits.storm_window_seconds
-        for signal in _MARKS:
-            for spec in view.counters.by_signal(where, signal):
-                delta = view.counters.delta(where, spec, window)
-                if delta is not None and delta.increase > 0:
-                    source, unit = source_of(port.info, spec), unit_of(spec)
-                    yield Evidence(
-                        spec.file, delta.increase, unit, source, None, window
-                    )
+    def _counted(
+        self, port: PortView, signal: Signal, view: View
+    ) -> Iterator[Evidence]:
+        """Yield what a device counted of a signal in a storm window."""
+        where, window = port.info.id, self._limits.storm_window_seconds
+        for spec in view.counters.by_signal(where, signal):
+            delta = view.counters.delta(where, spec, window)
+            if delta is not None and delta.increase > 0:
+                source, unit = source_of(port.info, spec), unit_of(spec)
+                yield Evidence(spec.file, delta.increase, unit, source, None, window)
+
+    def _signs(self, port: PortView, view: View) -> Iterator[Evidence]:
+        """Yield what a host that stalls brings about, and others might as well."""
+        yield from self._counted(port, Signal.BUFFER_PRESSURE, view)
         yield from self._starved(port, view)
+
+    def _stalls(self, port: PortView, view: View) -> Iterator[Evidence]:
+        """Yield what only a host that holds its device up brings about."""
+        limits, where = self._limits, port.info.id
+        for signal in _STALLS:
+            yield from self._counted(port, signal, view)
         for spec in view.counters.by_signal(where, Signal.PCI_STALL_RATIO):
             value = view.counters.value(where, spec)
             if value is not None and value * spec.factor >= limits.stall_ratio:
@@ -246,7 +263,10 @@ class PauseWatch:
     def _of_port(self, origin: _Origin) -> Finding:
         limits = self._limits
         share = _share(origin.sent, limits.storm_window_seconds)
-        critical = bool(origin.marks) and share >= limits.pause_critical_ratio
+        least = limits.pause_critical_ratio
+        if origin.sent.at_most:  # as many frames as a storm has, not as a slow host
+            least = limits.storm_ratio
+        critical = bool(origin.marks) and share >= least
         severity = Severity.CRITICAL if critical else Severity.WARNING
         action = Action.DRAIN_NOW if origin.storm else Action.DRAIN_AFTER_JOB
         if not critical:
@@ -259,8 +279,9 @@ class PauseWatch:
             onset=onset,
             evidence=tuple(self._evidence(origin)),
             summary=one_line(
-                f"{origin.port.info.id} pauses the network {share:.0%} of the last "
-                f"minute since {clock(onset)}: {why}, no congestion"
+                f"{origin.port.info.id} pauses the network {origin.sent.bound}"
+                f"{share:.0%} of the last minute since {clock(onset)}: {why}, no "
+                f"congestion"
             ),
             severity=severity,
             action=action,

@@ -113,11 +113,9 @@ class Pcie:
         places = Places(view)
         for event in view.kernel_events:
             device = places.device(event)
-            if device is None:
-                continue
             if event.kind is KernelKind.PCIE_LIMITED:
                 self._links.hear(device, event)
-            else:
+            elif device is not None:
                 self._faults.hear(device, event, view.now)
 
     def _find_stalled(self, view: View) -> None:

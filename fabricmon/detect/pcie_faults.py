@@ -63,6 +63,7 @@ _GRADES = {
     KernelKind.PCIE_FATAL: Grade.FATAL,
     KernelKind.DEVICE_LOST: Grade.FATAL,
 }
+_OF_FIRMWARE = frozenset({KernelKind.PCIE_MESSAGE, KernelKind.PCIE_NONFATAL})
 
 
 class SavedFault(Struct, frozen=True):
@@ -106,6 +107,7 @@ class PcieFaults:
         self._limits = limits
         self._channels: dict[str, dict[str, _Channel]] = {}
         self._episodes: dict[str, _Episode] = {}
+        self._reported: dict[str, KernelEvent] = {}  # by firmware, the newest
 
     def note(self, moves: Sequence[Move], view: View) -> None:
         """Take in the steps of counters."""
@@ -124,13 +126,36 @@ class PcieFaults:
 
     def hear(self, device: str, event: KernelEvent, now: float) -> None:
         """Take in a line of the kernel's log, unless it is an old one."""
-        grade = _GRADES.get(event.kind)
-        if grade is None or now - event.at > self._limits.hold_seconds:
+        if now - event.at > self._limits.hold_seconds:
             return
-        key = f"{KMSG} {grade.name}"
+        grade = _GRADES.get(event.kind)
+        if event.bits is not None and event.kind in _OF_FIRMWARE:
+            grade = self._graded_by_firmware(device, event)
+        if grade is None:
+            return
+        key = _key(event, grade)
         channel = self._channel(device, KMSG, grade, "kernel log", key)
         channel.steps.append((event.at, 1))
         channel.text = kernel_text(event)
+
+    def _graded_by_firmware(self, device: str, event: KernelEvent) -> Grade:
+        """Return how bad an error is that the platform's firmware reports.
+
+        Every one begins with its status; only what was not repaired has a line behind
+        it, on which errors are fatal (``pci_print_aer`` of the kernel's ``aer.c``).
+        """
+        if event.kind is KernelKind.PCIE_MESSAGE:
+            self._reported[device] = event
+            return Grade.CORRECTED
+        status = self._reported.pop(device, None)
+        if status is None:
+            return Grade.NONFATAL
+        key = _key(status, Grade.CORRECTED)
+        repaired = self._channels.get(device, {}).get(key)
+        if repaired is not None and repaired.steps:
+            repaired.steps.pop()
+        is_fatal = (status.bits or 0) & (event.bits or 0)
+        return Grade.FATAL if is_fatal else Grade.NONFATAL
 
     def findings(self, view: View) -> Iterator[Finding]:
         """Yield a finding for each device with an episode."""
@@ -238,6 +263,11 @@ class PcieFaults:
             )
             if channel.text:
                 yield Evidence("kmsg_line", channel.text, "", channel.source)
+
+
+def _key(event: KernelEvent, grade: Grade) -> str:
+    """Return the channel of a line: several rows may tell of one and the same error."""
+    return f"{KMSG} {grade.name} {event.rule}"
 
 
 def _verdict(grade: Grade) -> tuple[Severity, Action, str]:

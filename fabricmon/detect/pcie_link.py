@@ -19,7 +19,8 @@ from fabricmon.detect.device_places import (
     model_of,
     subject_of_device,
 )
-from fabricmon.detect.pcie_load import Stalls, line_rate, load_of
+from fabricmon.detect.pcie_above import LinksAbove
+from fabricmon.detect.pcie_load import Stalls, full_rate, line_rate, load_of, raw_gbps
 from fabricmon.detect.wording import clock
 from fabricmon.model import (
     Action,
@@ -29,6 +30,7 @@ from fabricmon.model import (
     Part,
     PciLink,
     PciStatus,
+    PortId,
     PortView,
     Severity,
     View,
@@ -38,9 +40,6 @@ from fabricmon.value import State, Value
 
 IDLE_PEERS = 2
 """Idle devices at full speed that prove that idle links do not save power here."""
-
-_OLD_CODE_GTS = 5.0  # up to here 8 of 10 bits are data, then 128 of 130 (PCIe 3.0)
-_FLIT_GTS = 64.0  # from here the code costs nothing (as the kernel reckons, pci.h)
 
 
 class SavedPciLink(Struct, frozen=True):
@@ -68,13 +67,6 @@ class _Capable(Value, frozen=True):
     speed: float | None
 
 
-def raw_gbps(width: int, speed_gts: float) -> float:
-    """Return what a link carries, its code taken off (``PCIE_SPEED2MBS_ENC``)."""
-    if speed_gts <= _OLD_CODE_GTS:
-        return width * speed_gts * 8 / 10
-    return width * speed_gts * (1.0 if speed_gts >= _FLIT_GTS else 128 / 130)
-
-
 class PcieLinks:
     """Holds the link of each device against what it can do."""
 
@@ -84,11 +76,19 @@ class PcieLinks:
         self._stalls = stalls
         self._watches: dict[str, _Watch] = {}
         self._lines: dict[str, KernelEvent] = {}
+        self._above = LinksAbove(limits)
+        self._best: dict[PortId, float] = {}  # Gb/s
         self._restored: dict[str, SavedPciLink] = {}
 
-    def hear(self, device: str, event: KernelEvent) -> None:
-        """Keep what the kernel said of a device's bandwidth, as evidence."""
-        self._lines[device] = event
+    def hear(self, device: str | None, event: KernelEvent) -> None:
+        """Keep what the kernel said of a function's bandwidth.
+
+        It is evidence for the link of a device; a device that it is about may not be
+        listed yet.
+        """
+        self._above.hear(event)
+        if device is not None:
+            self._lines[device] = event
 
     def look(self, view: View) -> None:
         """Take in the samples that are new."""
@@ -97,6 +97,9 @@ class PcieLinks:
             del self._watches[gone]
             self._lines.pop(gone, None)
         fresh = []
+        for port in view.ports:
+            rate = line_rate((port,))
+            self._best[port.info.id] = max(rate, self._best.get(port.info.id, 0.0))
         for name, ports in devices.items():
             status = ports[0].pci
             if status is None:
@@ -110,15 +113,22 @@ class PcieLinks:
             fresh.append(name)
         for name in fresh:
             self._judge(name, devices, view)
+        self._above.look(devices)
 
     def findings(self, view: View) -> Iterator[Finding]:
         """Yield a finding for each link that is low."""
         enough = self._limits.samples
         low = {n: w.status for n, w in self._watches.items() if w.lows >= enough}
-        devices = by_device(view.ports) if low else {}
+        devices = by_device(view.ports) if low or self._above.heard else {}
         for name, status in low.items():
             if name in devices and status is not None:
                 yield self._finding(name, status, devices, view)
+        needs = {
+            name: full_rate(ports, self._best)
+            for name, ports in devices.items()
+            if name not in low
+        }
+        yield from self._above.findings(devices, needs, view)
 
     def unreadable(self) -> tuple[str, ...]:
         """Return the devices whose links tell neither width nor speed."""
@@ -158,7 +168,8 @@ class PcieLinks:
         if status is None or not _says(status.link):
             return
         if not _is_low(status):
-            watch.was_full, watch.lows, watch.since = True, 0, None
+            if _is_told(status):
+                watch.was_full, watch.lows, watch.since = True, 0, None
             return
         if not _is_narrow(status) and self._may_save_power(name, devices, view):
             return
@@ -236,13 +247,14 @@ class PcieLinks:
         self, status: PciStatus, ports: Sequence[PortView], *, built_so: bool
     ) -> tuple[Severity, Action, str]:
         if built_so:
-            text = "alike on all cards of this model, never better"
+            text = "as all of its model here, not a fault of this card"
             return Severity.INFO, Action.NONE, text
         if is_management(ports):
             return Severity.WARNING, Action.INSPECT, "management, not the fabric"
-        line, usable = line_rate(ports), self._usable(status)
+        line, usable = full_rate(ports, self._best), self._usable(status)
         if usable is not None and line and usable >= line:
-            return Severity.WARNING, Action.INSPECT, "still feeds the line rate"
+            text = "card or slot, not the fabric; feeds the line rate"
+            return Severity.WARNING, Action.INSPECT, text
         return Severity.CRITICAL, Action.DRAIN_AFTER_JOB, "card or slot, not the fabric"
 
     def _usable(self, status: PciStatus) -> float | None:
@@ -265,7 +277,7 @@ class PcieLinks:
             )
         usable = self._usable(status)
         if usable is not None:
-            line = line_rate(ports) or None
+            line = full_rate(ports, self._best) or None
             yield Evidence("usable_gbps", round(usable, 1), "Gb/s", "fabricmon", line)
         yield from self._stalls.evidence(name, ports, view.now)
         if name in self._lines:
@@ -297,6 +309,13 @@ def _is_low(status: PciStatus) -> bool:
     speed, capable = status.link.speed_gts, _capable(status).speed
     slow = speed is not None and capable is not None and speed < capable
     return slow or _is_narrow(status)
+
+
+def _is_told(status: PciStatus) -> bool:
+    """Tell whether the link tells all that can be held against what it can do."""
+    link, capable = status.link, _capable(status)
+    no_width = link.width is None and capable.width is not None
+    return not no_width and (link.speed_gts is not None or capable.speed is None)
 
 
 def _says(link: PciLink) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fabricmon.catalogue import CounterSpec, Signal
 from fabricmon.detect.evidence import source_of
@@ -16,12 +16,37 @@ LOAD_SECONDS = 30.0
 _BYTES = (Signal.BYTES_RECEIVED, Signal.BYTES_TRANSMITTED)
 _BITS, _GIGA = 8, 1e9
 _MOST = 64  # steps kept of one counter
+_OLD_CODE_GTS = 5.0  # up to here 8 of 10 bits are data, then 128 of 130 (PCIe 3.0)
+_FLIT_GTS = 64.0  # from here the code costs nothing (as the kernel reckons, pci.h)
+
+
+def raw_gbps(width: int, speed_gts: float) -> float:
+    """Return what a link carries, its code taken off (``PCIE_SPEED2MBS_ENC``)."""
+    if speed_gts <= _OLD_CODE_GTS:
+        return width * speed_gts * 8 / 10
+    return width * speed_gts * (1.0 if speed_gts >= _FLIT_GTS else 128 / 130)
 
 
 def line_rate(ports: Sequence[PortView]) -> float:
     """Return the sum of the line rates of a device's ports in Gb/s, 0 if unknown."""
     rates = [port.status.rate.gbps for port in ports if port.status is not None]
     return sum(rate for rate in rates if rate is not None)
+
+
+def full_rate(ports: Sequence[PortView], best: Mapping[PortId, float]) -> float:
+    """Return the sum of what a device's ports run at when well in Gb/s, 0 if unknown.
+
+    A port that is down or slow tells a rate of now: the most of that, of what it had
+    and of what it is expected to have counts. What its peers have is nothing that a
+    port owes that was never ACTIVE.
+    """
+    total = 0.0
+    for port in ports:
+        info = port.info
+        owes = port.ever_active or info.is_rate_configured
+        expected = info.expected_rate_gbps if owes else None
+        total += max(expected or 0.0, best.get(info.id, 0.0), line_rate((port,)))
+    return total
 
 
 def load_of(ports: Sequence[PortView], view: View) -> float | None:

@@ -112,11 +112,13 @@ class PostFlap:
                 yield self._tell(port, known, view)
 
     def blind(self, view: View) -> Iterator[Blindness]:
-        """Without bytes there is no traffic to compare."""
+        """Without bytes, or with few rails, there is no traffic to compare."""
         ports = [p.info.id for p in view.ports if p.info.role is Role.COMPUTE]
         counted = any(view.counters.by_signal(p, s) for p in ports for s in _BYTES)
         if ports and not counted:
             yield Blindness(KIND, "no counter of bytes can be read")
+        elif ports and len(ports) <= LEAST_RAILS:
+            yield Blindness(KIND, f"{len(ports)} rails: too few to compare")
 
     def _note(self, view: View) -> None:
         """Take in outages, and timers that ran out after one."""

@@ -59,10 +59,10 @@ class RailDrift:
             else:
                 self._follow(past, ratio, window.began)
 
-    def drifted(self) -> tuple[PortId, float] | None:
-        """Return the rail that is slow against its past, and since when; None if none.
+    def drifted(self, most: int) -> list[tuple[PortId, float]]:
+        """Return the rails that are slow against their past, and since when.
 
-        More than one is no drift of a rail: something else changed.
+        None where there are more than ``most``: something else changed.
         """
         limits = self._limits
         found = [
@@ -73,7 +73,7 @@ class RailDrift:
             and past.at - past.since >= limits.least_seconds
             and fmean(past.newest) <= limits.drift_ratio * past.mean
         ]
-        return found[0] if len(found) == 1 else None
+        return found if len(found) <= most else []
 
     def _follow(self, past: _Past, ratio: float, at: float) -> None:
         limits = self._limits

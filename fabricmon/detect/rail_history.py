@@ -75,10 +75,15 @@ class RailHistory:
         self._lasting_ports: set[PortId] = set()
 
     @property
-    def suspicious(self) -> bool:
-        """Whether the newest window has an odd rail that is not told of."""
+    def odd(self) -> frozenset[PortId]:
+        """The odd rails of the newest window that are not told of.
+
+        None where there are more than can be slow at once: they are of another job.
+        """
         newest = self._windows[-1] if self._windows else None
-        return newest is not None and bool(newest.odd - self._told.keys())
+        if newest is None or len(newest.odd) > self._most(newest):
+            return frozenset()
+        return newest.odd - self._told.keys()
 
     @property
     def newest_is_judged(self) -> bool:
@@ -117,7 +122,7 @@ class RailHistory:
             judged = []
         self._lasting_ports = {rail.port for rail in found}
         if not found and judged:
-            found += filter(None, (self._drifted(direction, judged),))
+            found += self._drifted(direction, judged)
         if not found and judged:
             found += self._jitter(direction, judged)
         self._told = {rail.port: rail.since for rail in found}
@@ -142,8 +147,11 @@ class RailHistory:
                 enough = False
             if enough and self._keeps_pace(rail.port, recent):
                 cases.append(_Case(rail, odd, recent))
-        most = max(1, int(limits.split_share * len(recent[-1].rails)))
-        return cases if len(cases) <= most else []
+        return cases if len(cases) <= self._most(recent[-1]) else []
+
+    def _most(self, window: Compared) -> int:
+        """Return how many rails may be slow at once."""
+        return max(1, int(self._limits.split_share * len(window.rails)))
 
     def _keeps_pace(self, port: PortId, windows: Sequence[Compared]) -> bool:
         """Tell whether a rail works whenever the others do: it is of their job."""
@@ -161,19 +169,19 @@ class RailHistory:
             return None
         return slow
 
-    def _drifted(self, direction: str, judged: Sequence[Compared]) -> SlowRail | None:
-        """Return the rail that became slow against its own past, if one did."""
-        drifted = self._drift.drifted()
-        if drifted is None:
-            return None
-        port, since = drifted
+    def _drifted(
+        self, direction: str, judged: Sequence[Compared]
+    ) -> Iterator[SlowRail]:
+        """Yield the rails that became slow against their own past."""
         recent = _newest(judged, self._limits)
-        rail = next((each for each in recent[-1].rails if each.port == port), None)
-        if rail is None or not self._keeps_pace(port, recent):
-            return None
-        over = [window for window in judged if window.began >= since]
-        slow = self._tell(_Case(rail, over or recent, recent), direction)
-        return None if slow is None else replace(slow, drifted=True)
+        for port, since in self._drift.drifted(self._most(recent[-1])):
+            rail = _of(port, recent[-1])
+            if rail is None or not self._keeps_pace(port, recent):
+                continue
+            over = [window for window in judged if window.began >= since]
+            slow = self._tell(_Case(rail, over or recent, recent), direction)
+            if slow is not None:
+                yield replace(slow, drifted=True)
 
     def _jitter(self, direction: str, judged: Sequence[Compared]) -> Iterator[SlowRail]:
         """Yield the one rail that is slow for moments, again and again."""

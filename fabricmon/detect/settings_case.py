@@ -117,9 +117,7 @@ class Ground(Value, frozen=True):
 
     def priorities(self, info: PortInfo) -> PriorityUse | None:
         """Return the bridging of a port's network device, None where it is not known."""
-        names = {info.netdev, *info.netdevs}
-        found = () if self.host_path is None else self.host_path.priorities
-        return next((use for use in found if use.netdev in names), None)
+        return None if self.host_path is None else self.host_path.use_of(info)
 
 
 class Case(Value, frozen=True):

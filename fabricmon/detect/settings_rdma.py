@@ -136,7 +136,12 @@ def _class_of(
             shown = f"priorities of {port.info.netdev}"
             yield unknown(row, shown, "priorities of the port cannot be read")
         return
-    forced = use.traffic_class
+    if not use.dscp_to_priority:
+        if setting is not None:
+            shown = f"priorities of {port.info.netdev}"
+            yield unknown(row, shown, "the port goes by the tag, not by the DSCP")
+        return
+    forced = use.enforced_class
     number = wanted if forced is None else forced
     if setting is None:
         if not use.pfc_enabled:  # nobody promised a lossless class

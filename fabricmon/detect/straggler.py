@@ -7,14 +7,23 @@ a ring run at the pace of the slowest. Only what a port shows of its own makes i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
+from fabricmon.catalogue import COARSE_BYTES, family
 from fabricmon.config import Config
 from fabricmon.detect.compute_pace import ComputePace
 from fabricmon.detect.host_pace import HostPace, share_of_line
 from fabricmon.detect.local_evidence import LocalEvidence, LocalSign, Nature
+from fabricmon.detect.rail_bytes import carries_more
+from fabricmon.detect.rail_doubts import RailDoubts
 from fabricmon.detect.rail_history import RailHistory, SlowRail
-from fabricmon.detect.rail_windows import RailWindow, RailWindows, is_rail
+from fabricmon.detect.rail_windows import (
+    RailWindow,
+    RailWindows,
+    is_rail,
+    job_of_rails,
+)
 from fabricmon.detect.straggler_telling import rail_slow, rate_sign, straggler_link
 from fabricmon.detect.wording import subject_of
 from fabricmon.maintenance import under_maintenance
@@ -46,6 +55,9 @@ class Stragglers:
         self._host = HostPace(self._limits)
         self._compute = ComputePace(self._limits)
         self._named: dict[PortId, float] = {}
+        self._names: frozenset[str] = frozenset()
+        self._sampled: set[PortId] = set()
+        self._doubts = RailDoubts(config.bursts.suspicion_seconds)
         self.suspicious = False
         """Whether windows should follow each other: something is odd and not told."""
 
@@ -66,16 +78,34 @@ class Stragglers:
     def blind(self, view: View) -> Iterator[Blindness]:
         """Say so where no burst is taken, or too few rails are there to compare."""
         rails = [port for port in view.ports if is_rail(port)]
-        if not rails:
-            return
+        reason = self._why_blind(rails, view) if rails else None
+        if reason is not None:
+            for kind in self.kinds:
+                yield Blindness(kind, reason)
+
+    def _why_blind(self, rails: Sequence[PortView], view: View) -> str | None:
         if not self._enabled:
-            reason = "bursts.enabled is off: means cannot show a straggler"
-        elif len(rails) < self._limits.least_rails:
-            reason = f"{len(rails)} rails: too few to compare"
-        else:
-            return
-        for kind in self.kinds:
-            yield Blindness(kind, reason)
+            return "bursts.enabled is off: means cannot show a straggler"
+        if len(rails) < self._limits.least_rails:
+            return f"{len(rails)} rails: too few to compare"
+        for name in sorted({str(family(port.info.driver)) for port in rails}):
+            if name in COARSE_BYTES:
+                return f"{name} counts bytes every {COARSE_BYTES[name]:g} s: too rarely"
+        told = {burst.port for burst in view.bursts}
+        mute = self._sampled & {port.info.id for port in rails} - told
+        if mute:
+            return f"no bursts of {min(map(str, mute))}: its reads are slow or hang"
+        return self._small_job(rails, view)
+
+    def _small_job(self, rails: Sequence[PortView], view: View) -> str | None:
+        """Say of how few rails a job is that cannot be compared, of the smallest."""
+        known = job_of_rails(view)
+        here = {port.info.rail for port in rails}
+        sizes = Counter(job for rail, job in known.items() if rail in here)
+        size = min(sizes.values(), default=len(rails))
+        if size >= self._limits.least_rails:
+            return None
+        return f"a job on {size} of {len(rails)} rails: too few to compare"
 
     def save(self) -> bytes:
         """Return nothing: ten windows tell it again."""
@@ -85,11 +115,13 @@ class Stragglers:
         """Take nothing back."""
 
     def _take(self, windows: tuple[RailWindow, ...], view: View) -> None:
+        self._note_names(view)
+        self._sampled.update(rail.port for each in windows for rail in each.rails)
         known = {(window.job, window.direction) for window in windows}
         if known != self._histories.keys():
             self._change_jobs(known)
         self._slow = {}
-        self.suspicious = False
+        odd: set[PortId] = set()
         ports = {port.info.id: port for port in view.ports}
         for window in windows:
             history = self._histories[window.job, window.direction]
@@ -97,10 +129,24 @@ class Stragglers:
             if history.newest_is_judged:
                 self._pace(window, ports)
             for slow in history.slow(window.direction):
+                if carries_more(slow, window.job, view, self._limits):
+                    continue
                 best = self._slow.get(slow.port)
                 if best is None or _worse(slow, best[1]):
                     self._slow[slow.port] = window.job, slow
-            self.suspicious |= history.suspicious
+            odd |= history.odd
+        newest = max(window.ended for window in windows)
+        self.suspicious = bool(self._doubts.take(odd, newest))
+
+    def _note_names(self, view: View) -> None:
+        """Forget the past of rails of no known job where a job is new on the node."""
+        names = frozenset(use.job for use in view.job.jobs)
+        if self._names and names - self._names:
+            kept = {key: each for key, each in self._histories.items() if key[0]}
+            self._histories = kept
+            self._host.forget({job for job, _ in kept})
+            self._compute = ComputePace(self._limits)
+        self._names = names or self._names
 
     def _change_jobs(self, known: set[tuple[str, str]]) -> None:
         """Forget what other jobs did: pace and past are a job's own (A6)."""

@@ -20,6 +20,10 @@ are read every 15 s."""
 REMEMBER_SECONDS = 600.0
 """A port that was last at work so long ago did not stop, it is idle."""
 
+TOGETHER_SECONDS = 30.0
+"""Ports that were seen to stop within so long of each other stopped together: counters
+are read every 15 s and looked at every 5 s."""
+
 PEERS = 2
 """Peers at work that make it odd to stand still."""
 
@@ -53,6 +57,14 @@ class TrafficWatch:
         for port in view.ports:
             if port.info.role in _WATCHED and not port.info.is_vf:
                 self._take(port, view)
+
+    def busy(self) -> dict[str, float]:
+        """Return when each device that ever was at work was last seen to be so."""
+        found: dict[str, float] = {}
+        for port, traffic in self._ports.items():
+            if traffic.busy_at > found.get(port.device, -inf):
+                found[port.device] = traffic.busy_at
+        return found
 
     def frozen(self, view: View) -> dict[str, float]:
         """Return devices that stand still while their peers work, and since when.

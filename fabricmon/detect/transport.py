@@ -2,8 +2,9 @@
 
 Counters of the transport name the victim: a port whose packets are lost or not
 answered says that its path or its peer hurts. It is the culprit only with a fault of
-its own in the last minutes (`local_evidence`); a queue of this host that nobody fills
-is its own doing in any case.
+its own in the last minutes (`local_evidence`) that explains it: none explains that a
+peer posts no receive. A queue of this host that nobody fills is its own doing in any
+case.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from msgspec import field
 
 from fabricmon.catalogue import CounterSpec, Signal
 from fabricmon.config import Config
-from fabricmon.detect.local_evidence import LocalEvidence, LocalSign
+from fabricmon.detect.local_evidence import LocalEvidence, LocalSign, Nature
 from fabricmon.detect.network_sight import uncounted
 from fabricmon.detect.post_flap import PostFlap
 from fabricmon.detect.transport_rules import (
@@ -43,10 +44,13 @@ WATCHED = frozenset(
         Signal.SEQUENCE_ERROR,
         Signal.RETRANSMIT,
         Signal.RETRIES_EXCEEDED,
+        Signal.NOT_READY_EXCEEDED,
         Signal.REMOTE_IMPAIRED,
         Signal.RECEIVER_NOT_READY,
         Signal.RECEIVER_NOT_READY_SENT,
         Signal.OUT_OF_BUFFER,
+        Signal.RECEIVE_DISCARD,
+        Signal.REQUEST_FAILED,
         Signal.REMOTE_PHYSICAL,
         Signal.CORRUPTION,
         Signal.CONSTRAINT,
@@ -56,7 +60,11 @@ WATCHED = frozenset(
 _NEEDS = {
     RETRYING: (Signal.ACK_TIMEOUT, Signal.SEQUENCE_ERROR, Signal.RETRANSMIT),
     EXHAUSTED: (Signal.RETRIES_EXCEEDED,),
-    STALLED: (Signal.OUT_OF_BUFFER, Signal.RECEIVER_NOT_READY_SENT),
+    STALLED: (
+        Signal.OUT_OF_BUFFER,
+        Signal.RECEIVER_NOT_READY_SENT,
+        Signal.RECEIVE_DISCARD,
+    ),
     UPSTREAM: (Signal.REMOTE_PHYSICAL, Signal.CORRUPTION),
 }
 
@@ -127,10 +135,15 @@ class Transport:
 
     def blind(self, view: View) -> Iterator[Blindness]:
         """A driver that does not count it shows nothing of it."""
-        ports = [port.info.id for port in view.ports if _is_judged(port)]
+        ports = [port.info for port in view.ports if _is_judged(port)]
         for kind, signals in _NEEDS.items():
+            rules = [rule for rule in self._rules if rule.kind == kind]
             if ports and not any(
-                view.counters.by_signal(port, s) for port in ports for s in signals
+                rule.is_for(port, spec)
+                for port in ports
+                for signal in signals
+                for spec in view.counters.by_signal(port.id, signal)
+                for rule in rules
             ):
                 yield Blindness(kind, uncounted(view))
         yield from self._post_flap.blind(view)
@@ -180,11 +193,13 @@ class Transport:
             if view.now - held < SETTLE_SECONDS:
                 continue
             signs = self._local.of(port, view) if signs is None else signs
-            if kind == UPSTREAM and signs:
+            if kind == UPSTREAM and any(s.nature is Nature.LINK for s in signs):
                 continue  # damage seen here explains damage seen here
             symptoms = tuple(s for s in known.symptoms if s.rule.kind == kind)
             since = min(known.since(symptom) for symptom in symptoms)
-            yield Case(kind, port.info, since, held, symptoms, signs)
+            explained = any(symptom.rule.explains for symptom in symptoms)
+            own, other = (signs, ()) if explained else ((), signs)
+            yield Case(kind, port.info, since, held, symptoms, own, other)
 
 
 def _is_judged(port: PortView) -> bool:

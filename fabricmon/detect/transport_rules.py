@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from fabricmon.catalogue import CounterSpec, Directory, Signal
 from fabricmon.config import Transport
 from fabricmon.detect.evidence import source_of, unit_of
-from fabricmon.model import Evidence, Mark, PortInfo, View
+from fabricmon.model import Evidence, Mark, Part, PortInfo, View
 from fabricmon.value import Value
 
 RETRYING = "transport_retries"
@@ -30,6 +30,8 @@ class Rule(Value, frozen=True):
     ``ratio`` is of the packets of ``traffic``. ``steady`` asks for both halves of the
     window to have their share: a burst that is over does not count on. What does not
     ``warn`` stays information however long: the peer's doing, or of little effect.
+    A fault of the port itself ``explains`` it, or has nothing to do with it; without
+    one the port is ``part``, and ``verdict`` says whose doing it is.
     """
 
     kind: str
@@ -41,6 +43,9 @@ class Rule(Value, frozen=True):
     traffic: Signal = Signal.PACKETS_TRANSMITTED
     steady: bool = False
     warns: bool = True
+    explains: bool = True
+    part: Part = Part.VICTIM
+    verdict: str = "path or peer, not this port"
     driver: str | None = None
     not_driver: str | None = None
 
@@ -74,6 +79,14 @@ def rules_of(config: Transport) -> tuple[Rule, ...]:
     lost = (Signal.SEQUENCE_ERROR, Signal.RETRANSMIT)
     return (
         Rule(EXHAUSTED, "queue pairs gave up", (Signal.RETRIES_EXCEEDED,), window, 1),
+        Rule(
+            EXHAUSTED,
+            "queue pairs gave up, peer never ready,",
+            (Signal.NOT_READY_EXCEEDED,),
+            window,
+            1,
+            explains=False,
+        ),
         Rule(
             RETRYING,
             "acknowledge timers ran out",
@@ -134,6 +147,16 @@ def rules_of(config: Transport) -> tuple[Rule, ...]:
             window,
             config.not_ready_per_second * window,
             warns=False,
+            explains=False,
+        ),
+        Rule(
+            RETRYING,
+            "reads or writes failed",
+            (Signal.REQUEST_FAILED,),
+            window,
+            config.failed_requests_per_second * window,
+            steady=True,  # work that a job throws away as it ends may count, too
+            driver=_SRD,
         ),
         Rule(
             STALLED,
@@ -143,6 +166,21 @@ def rules_of(config: Transport) -> tuple[Rule, ...]:
             config.receiver_drops_per_second * window,
             config.receiver_drop_ratio,
             Signal.PACKETS_RECEIVED,
+            explains=False,
+            part=Part.CULPRIT,
+            verdict="the process, not the link",
+        ),
+        Rule(
+            STALLED,
+            "packets dropped on receipt",
+            (Signal.RECEIVE_DISCARD,),
+            window,
+            config.srd_drops_per_second * window,
+            config.receiver_drop_ratio,
+            Signal.PACKETS_RECEIVED,
+            part=Part.OBSERVER,
+            verdict="this host or its senders",
+            driver=_SRD,
         ),
         Rule(
             UPSTREAM,
@@ -153,6 +191,9 @@ def rules_of(config: Transport) -> tuple[Rule, ...]:
             config.slow_sequence_error_ratio,
             Signal.PACKETS_RECEIVED,
             steady=True,
+            explains=False,
+            part=Part.OBSERVER,
+            verdict="no fault of this port",
         ),
         Rule(
             PARTITION,
@@ -160,6 +201,9 @@ def rules_of(config: Transport) -> tuple[Rule, ...]:
             (Signal.CONSTRAINT,),
             slow,
             config.constraint_errors,
+            explains=False,
+            part=Part.CULPRIT,
+            verdict="a setting, not the link",
         ),
     )
 

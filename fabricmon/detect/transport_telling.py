@@ -8,7 +8,6 @@ from fabricmon.config import Transport
 from fabricmon.detect.local_evidence import LocalSign
 from fabricmon.detect.transport_rules import (
     EXHAUSTED,
-    PARTITION,
     RETRYING,
     STALLED,
     UPSTREAM,
@@ -37,6 +36,7 @@ class Case(Value, frozen=True):
     """One kind of symptom at one port; times are monotonic seconds.
 
     ``since`` is when its counters began to move, ``held`` since when they are too many.
+    ``signs`` are faults of the port that explain it, ``unrelated`` those that do not.
     """
 
     kind: str
@@ -45,6 +45,7 @@ class Case(Value, frozen=True):
     held: float
     symptoms: tuple[Symptom, ...]
     signs: tuple[LocalSign, ...]
+    unrelated: tuple[LocalSign, ...] = ()
 
 
 def folded(
@@ -89,9 +90,7 @@ def tell(
 
 
 def _part(case: Case) -> Part:
-    if case.kind in (STALLED, PARTITION) or case.signs:
-        return Part.CULPRIT
-    return Part.OBSERVER if case.kind == UPSTREAM else Part.VICTIM
+    return Part.CULPRIT if case.signs else case.symptoms[0].rule.part
 
 
 def _severity(case: Case, limits: Transport, view: View) -> Severity:
@@ -124,13 +123,9 @@ def _summary(case: Case, others: tuple[PortInfo, ...], since: str) -> str:
 
 
 def _verdict(case: Case) -> str:
-    if case.signs and case.kind not in (STALLED, PARTITION):
+    if case.signs:
         return f"own fault: {case.signs[0].evidence.signal}"
-    return {
-        STALLED: "the process, not the link",
-        UPSTREAM: "no fault of this port",
-        PARTITION: "a setting, not the link",
-    }.get(case.kind, "path or peer, not this port")
+    return case.symptoms[0].rule.verdict
 
 
 def _evidence(
@@ -147,7 +142,9 @@ def _evidence(
         yield Evidence("ports_alike", names, "", "fabricmon")
     yield from (sign.evidence for sign in case.signs)
     if not case.signs:
-        yield Evidence("local_evidence", "none", "", "fabricmon")
+        names = ", ".join({sign.evidence.signal: None for sign in case.unrelated})
+        value = f"unrelated: {names}" if names else "none"
+        yield Evidence("local_evidence", value, "", "fabricmon")
     jobs = " ".join(use.job for use in view.job.jobs)
     if jobs:
         yield Evidence("jobs", jobs, "", "fabricmon")

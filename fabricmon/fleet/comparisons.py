@@ -14,6 +14,7 @@ from fabricmon.fleet import (
     comparisons_losses,
     comparisons_nodes,
     comparisons_pauses,
+    comparisons_priorities,
     comparisons_rails,
     comparisons_ranks,
     comparisons_stalls,
@@ -67,6 +68,8 @@ def groups(options: FleetOptions) -> tuple[Group, ...]:
     drift: _Rules = (
         *comparisons_drift.recordings(here),
         *comparisons_drift.alerts(here),
+        *comparisons_priorities.recordings(here),
+        *comparisons_priorities.alerts(here),
     )
     return (
         Group("fabricmon.places", pace.place_seconds, places),

@@ -218,7 +218,7 @@ KIND_ALERTS: tuple[KindAlert, ...] = (
     KindAlert(
         "receiver_stall",
         "FabricReceiverStall",
-        "the network: a process here is late in posting receives",
+        "the link: what comes over it is not taken here in time",
     ),
     KindAlert(
         "post_flap_degraded",

@@ -191,6 +191,24 @@ class Drift(Section, frozen=True):
     """Power saving takes lanes away from an idle device, and gives them back."""
 
 
+class Priorities(Section, frozen=True):
+    """Nodes that handle priorities of RoCE otherwise than most (``faults`` F36, F37)."""
+
+    least_nodes: Annotated[int, Meta(ge=3)] = 4
+    """Nodes with equal boards: one against three is the least clear majority."""
+    minority_ratio: Annotated[float, Meta(gt=0, lt=1)] = 0.5
+    """A value is odd where at most so many nodes have it for one with the usual."""
+    ports_ratio: Ratio = 0.5
+    """Share of a node's ports: one rail beside its like is told by its own agent."""
+    single_nodes: Count = 2
+    """So many nodes that differ are told one by one, whatever share they are."""
+    single_ratio: Ratio = 0.1
+    """The same as a share of the nodes with that board; more are one story."""
+    hold_seconds: Pause = 900
+    """A script sets it after boot, and agents look every 300 s
+    (``periods.host_path_seconds``): three times that."""
+
+
 class Ranks(Section, frozen=True):
     """Ranks of a communicator against each other."""
 
@@ -219,4 +237,5 @@ class Comparisons(Section, frozen=True):
     losses: Losses = Losses()
     stalls: Stalls = Stalls()
     drift: Drift = Drift()
+    priorities: Priorities = Priorities()
     ranks: Ranks = Ranks()

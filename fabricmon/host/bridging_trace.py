@@ -70,7 +70,12 @@ def _priorities(numbers: list[Any]) -> tuple[int, ...]:
 
 
 def _by_dscp(known: Mapping[str, int]) -> tuple[int, ...]:
-    """Return the priority of each DSCP; what is not named goes to 0."""
+    """Return the priority of each DSCP; what is not named goes to 0.
+
+    An empty map is that of a port that looks at no DSCP.
+    """
+    if not known:
+        return ()
     table = [0] * DSCPS
     for name, priority in known.items():
         dscp = decimal(name)

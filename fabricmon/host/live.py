@@ -22,6 +22,7 @@ from fabricmon.host.live_descriptors import NO_TRUST, Descriptors, Trust
 from fabricmon.host.live_devlink import Reporters
 from fabricmon.host.live_ethtool import DriverStatistics
 from fabricmon.host.live_files import Kernel, failure, read_once, real_path
+from fabricmon.host.live_journal import JournalLog
 from fabricmon.host.live_kmsg import KernelLog
 from fabricmon.host.live_kubelet import pod_resources
 from fabricmon.host.live_logs import LiveLogs
@@ -59,6 +60,7 @@ _SAME_EVERYWHERE = frozenset(
 """Files of the kernel that are the same in every container of a node."""
 
 _ABSENT = failure(errno.ENOENT)
+_UNOPENED = frozenset({"EACCES", "ENOENT", "EPERM"})  # nothing was read, then
 _NETDEVS = "/sys/class/net"
 _NAMESPACE_TRIES = 3  # devices come and go between the two lists that are compared
 
@@ -108,6 +110,7 @@ class LiveHost:
         self._reporters = Reporters()
         self._clock = KernelClock()
         self._kernel_log = KernelLog(self._prefix + KMSG)
+        self._journal = JournalLog(self._prefix)
         self._watch: LinkWatch | None = None
         self._link_error: HostError | None = None
         if watch_links:
@@ -233,10 +236,21 @@ class LiveHost:
         return self._commands.run(name, seconds)
 
     def kernel_log(self) -> tuple[KernelLine, ...] | ReadError:
-        """Lines of the kernel's log; ENOENT where it is not that of the node."""
+        """Lines of the kernel's log; ENOENT where it is not that of the node.
+
+        Where the device may not be opened, journald's copy of it is followed instead.
+        """
         if not self._is_node:
             return failure(errno.ENOENT)
-        return self._kernel_log.lines(self.monotonic())
+        now = self.monotonic()
+        if self._journal.is_followed:
+            lines = self._journal.lines(now)
+            return failure(errno.EPIPE) if lines is None else lines
+        found = self._kernel_log.lines(now)
+        if isinstance(found, ReadError) and found.errno in _UNOPENED:
+            lines = self._journal.lines(now)
+            return found if lines is None else lines
+        return found
 
     def module(self, port: str) -> None:
         """Nothing: reading a transceiver's memory takes CAP_NET_ADMIN."""
@@ -300,6 +314,7 @@ class LiveHost:
         self._bridges.close()
         self._reporters.close()
         self._kernel_log.close()
+        self._journal.close()
         with self._lock:
             if self._watch is not None:
                 self._watch.close()

@@ -18,7 +18,7 @@ from fabricmon.host.live_files import failure
 from fabricmon.host.protocol import CommandOutput, ReadError
 
 TOOLS: Mapping[str, tuple[str, ...]] = MappingProxyType({"ibstat": ("ibstat",)})
-"""Every command that fabricmon ever runs, by the name that sources use."""
+"""Every command that is run to its end, by the name that sources use."""
 
 OUTPUT_BYTES = 1024 * 1024
 """Kept of each of the two outputs; the rest is read, dropped and counted."""

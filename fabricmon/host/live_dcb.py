@@ -83,16 +83,19 @@ def _parse(data: bytes, netdev: str) -> PriorityUse:
     return PriorityUse(
         netdev,
         pfc_enabled=enabled,
-        dscp_to_priority=_dscp_map(ieee.get(_IEEE_APP_TABLE, b"")),
+        dscp_to_priority=_dscp_map(ieee.get(_IEEE_APP_TABLE)),
     )
 
 
-def _dscp_map(table: bytes) -> tuple[int, ...] | None:
-    """Return the priority of each DSCP; None where the port does not look at it.
+def _dscp_map(table: bytes | None) -> tuple[int, ...] | None:
+    """Return the priority of each DSCP, none at all where the port looks at no DSCP.
 
     Without an entry a DSCP goes to priority 0; of several the highest counts
-    (``dcb_ieee_getapp_dscp_prio_mask_map`` of the kernel).
+    (``dcb_ieee_getapp_dscp_prio_mask_map`` of the kernel). None is no table: the
+    kernel sends an empty one where there are no entries.
     """
+    if table is None:
+        return None
     found: dict[int, int] = {}
     for kind, value in attributes(table):
         if kind != _APP or len(value) < _ENTRY.size:
@@ -100,7 +103,7 @@ def _dscp_map(table: bytes) -> tuple[int, ...] | None:
         selector, priority, protocol = _ENTRY.unpack_from(value)
         if selector == _SELECTOR_DSCP and protocol < DSCPS and priority < PRIORITIES:
             found[protocol] = max(priority, found.get(protocol, 0))
-    return tuple(found.get(dscp, 0) for dscp in range(DSCPS)) if found else None
+    return tuple(found.get(dscp, 0) for dscp in range(DSCPS)) if found else ()
 
 
 class Bridges:

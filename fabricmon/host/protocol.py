@@ -170,6 +170,8 @@ class Host(Protocol):
     def kernel_log(self) -> tuple[KernelLine, ...] | ReadError:
         """Lines of the kernel's log since the last call that may be about RDMA devices.
 
+        They come from ``/dev/kmsg``, or from journald where that may not be opened.
+
         The first call begins with what the log still has of this boot. Never waits.
         """
 

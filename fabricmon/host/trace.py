@@ -99,7 +99,10 @@ class Module(Struct, frozen=True, omit_defaults=True):
 
 
 class Bridging(Struct, frozen=True, omit_defaults=True):
-    """Data centre bridging of a network device; ``ecn`` is as its driver names it."""
+    """Data centre bridging of a network device; ``ecn`` is as its driver names it.
+
+    An empty ``dscp_to_priority`` is that of a port that goes by the tag of a frame.
+    """
 
     pfc_enabled: tuple[int, ...] | None = None
     ecn: dict[str, Any] | None = None

@@ -22,6 +22,7 @@ from fabricmon.model.host_side import (
     ModuleStatus,
 )
 from fabricmon.model.logs import (
+    NO_CLASS,
     CollectiveRate,
     CollectiveRates,
     FollowedLog,
@@ -94,6 +95,7 @@ from fabricmon.parse.kernel_event import KernelEvent, KernelKind
 from fabricmon.parse.log_event import LogEvent, LogField, LogLine, LogSeverity
 
 __all__ = [
+    "NO_CLASS",
     "NO_RATE",
     "Absence",
     "Accelerators",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabricmon.model.ports import PortId
+from fabricmon.model.ports import PortId, PortInfo
 from fabricmon.parse.log_event import LogEvent
 from fabricmon.value import Value
 
@@ -35,6 +35,7 @@ class LogCounts(Value, frozen=True):
     lost_files: int = 0
     dropped_events: int = 0
     left_out: int = 0  # files beyond `logs.max_files`, now
+    foreign_events: int = 0  # told by processes of other hosts, which believe them
 
 
 NO_LOG_COUNTS = LogCounts()
@@ -150,10 +151,17 @@ class GidTable(Value, frozen=True):
     gids: tuple[Gid, ...]
 
 
+NO_CLASS = -1
+"""The driver could enforce a traffic class, and does not: its own mark for that."""
+
+
 class PriorityUse(Value, frozen=True):
     """Data centre bridging of a network device; None where it cannot be read.
 
-    ``traffic_class`` is what the driver puts in place of the application's.
+    A port that goes by the tag of a frame has an empty ``dscp_to_priority``.
+    ``traffic_class`` is what the driver puts in place of the application's, `NO_CLASS`
+    where it leaves that alone; ``default_tos`` is what RDMA-CM gives to a connection
+    that asks for nothing.
     """
 
     netdev: str
@@ -161,6 +169,12 @@ class PriorityUse(Value, frozen=True):
     ecn_enabled: tuple[int, ...] | None = None
     dscp_to_priority: tuple[int, ...] | None = None  # 64 entries, by DSCP
     traffic_class: int | None = None
+    default_tos: int | None = None
+
+    @property
+    def enforced_class(self) -> int | None:
+        """The class that every packet gets, None where none is known to."""
+        return None if self.traffic_class == NO_CLASS else self.traffic_class
 
 
 class HostPath(Value, frozen=True):
@@ -181,6 +195,14 @@ class HostPath(Value, frozen=True):
     priorities: tuple[PriorityUse, ...] = ()
     interfaces_up: tuple[str, ...] = ()
     devices: tuple[str, ...] | None = None
+
+    def use_of(self, info: PortInfo) -> PriorityUse | None:
+        """Return the bridging of a port, None where it is not known.
+
+        That of a bond is its members': the bond itself has none.
+        """
+        names = {info.netdev, *info.netdevs}
+        return next((use for use in self.priorities if use.netdev in names), None)
 
 
 class CollectiveRate(Value, frozen=True):

@@ -44,8 +44,9 @@ class KernelEvent(Value, frozen=True):
 
     ``address`` is the PCI function and ``netdev`` the network device that the line is
     about, ``device`` the RDMA device, None where it does not say. ``watts`` and
-    ``limited_by`` (the bridge) are of the kinds that have them. ``text`` is the line
-    without control characters, cut; it is hostile as any log text.
+    ``limited_by`` (the bridge) are of the kinds that have them. ``bits`` is the word of
+    flags that the rule speaks of, without what is masked. ``text`` is the line without
+    control characters, cut; it is hostile as any log text.
     """
 
     at: float
@@ -60,3 +61,4 @@ class KernelEvent(Value, frozen=True):
     gbps: float | None = None
     capable_gbps: float | None = None
     limited_by: str | None = None
+    bits: int | None = None

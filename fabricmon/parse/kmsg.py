@@ -114,4 +114,11 @@ def _event(
         gbps=number(found.get("gbps") or ""),
         capable_gbps=number(found.get("capable") or ""),
         limited_by=found.get("bridge"),
+        bits=_bits(found),
     )
+
+
+def _bits(found: dict[str, str | None]) -> int | None:
+    """Return the word of flags of a line, without those that its mask puts aside."""
+    word, mask = found.get("bits"), found.get("mask")
+    return None if not word else int(word, 16) & ~int(mask or "0", 16)

@@ -3,7 +3,7 @@
 A message is what follows the head (driver, PCI address, network device). A row needs a
 driver of its ``drivers`` (none means any), its ``anchor`` in the message, and its
 ``pattern`` to be found there. The groups ``watts``, ``gbps``, ``capable``, ``bridge``,
-``source`` and ``netdev`` are taken from it. Wordings are those of the Linux sources
+``source``, ``netdev``, ``bits`` and ``mask`` are taken from it. Wordings are those of the Linux sources
 (mlx5 ``events.c``, ``health.c``, ``cmd.c``, ``pagealloc.c``; bnxt, ice, irdma, EFA, ionic;
 ``pci.c``, ``pcie/aer.c``, ``pcie/dpc.c``, ``sch_generic.c``), from 4.19 on.
 """
@@ -185,12 +185,16 @@ RULES: tuple[KernelRule, ...] = (
         _WARNING,
         MLX5,
         "High temperature on sensors",
-        r"High temperature on sensors with bit set ",
-        "A sensor of the card, which may be that of the transceiver, is over its limit.",
+        # The first word are sensors 64 on, the transceivers; the second is the chip.
+        r"High temperature on sensors with bit set "
+        r"(?:(?:0x)?(?P<bits>[0-9a-f]{1,16}) )?",
+        "A sensor of the card's chip, or of a transceiver, is over its limit.",
         (
             _MLX5 + "temp_warn:201:(pid 0): High temperature on sensors with bit set 0x0 "
             "0x1",
             _MLX5 + "temp_warn:170:(pid 0): High temperature on sensors with bit set 0 1",
+            _MLX5 + "temp_warn:201:(pid 0): High temperature on sensors with bit set 0x1 "
+            "0x0.",
         ),
         (_MLX5 + "print_health_info:520:(pid 0): synd 0x10: High temperature",),
     ),
@@ -313,17 +317,38 @@ RULES: tuple[KernelRule, ...] = (
         (_MLX5 + "mlx5_health_try_recover:323:(pid 88): starting health recovery flow",),
     ),
     KernelRule(
+        "mlx5_command_recovered",
+        K.RECOVERED,
+        _INFO,
+        MLX5,
+        "recovered after timeout",
+        r"\b[A-Z][A-Z0-9_]+\(0x[0-9a-f]+\) (?:Async, )?recovered after timeout",
+        "A command was answered after all: only the word of it was lost.",
+        (
+            _MLX5 + "wait_func_handle_exec_timeout:1121:(pid 1): cmd[0]: "
+            "CREATE_CQ(0x400) recovered after timeout",
+            _MLX5 + "cb_timeout_handler:915:(pid 77): cmd[3]: CREATE_MKEY(0x200) Async, "
+            "recovered after timeout",
+        ),
+        (
+            _MLX5 + "wait_func_handle_exec_timeout:1128:(pid 1): cmd[0]: "
+            "CREATE_CQ(0x400) No done completion",
+        ),
+    ),
+    KernelRule(
         "mlx5_command_timeout",
         K.COMMAND_TIMEOUT,
         _ERROR,
         MLX5,
         "timeout",
-        r"\b[A-Z][A-Z0-9_]+\(0x[0-9a-f]+\) timeout\. Will cause a leak"
+        r"\b[A-Z][A-Z0-9_]+\(0x[0-9a-f]+\) (?:Async, )?timeout\. Will cause a leak"
         r"|cmd_exec timeout|canceled on out of queue timeout",
         "The firmware did not answer a command.",
         (
             _MLX5 + "wait_func:1167:(pid 4711): ACCESS_REG(0x805) timeout. Will cause a "
             "leak of a command resource",
+            _MLX5 + "cb_timeout_handler:921:(pid 77): cmd[3]: CREATE_MKEY(0x200) Async, "
+            "timeout. Will cause a leak of a command resource",
             _MLX5 + "wait_func:1150:(pid 4711): QUERY_VPORT_COUNTER(0x770) canceled on "
             "out of queue timeout.",
         ),
@@ -425,14 +450,31 @@ RULES: tuple[KernelRule, ...] = (
         BROADCOM,
         "",
         r"Error \(timeout: \d+\) msg \{0x[0-9a-f]+ 0x[0-9a-f]+\}"
-        r"|cmdq\[0x[0-9a-f]+\]=0x[0-9a-f]+ (?:timedout|status)"
+        r"|cmdq\[0x[0-9a-f]+\]=0x[0-9a-f]+ timedout"
         r"|Resp cmpl intr err msg: 0x[0-9a-f]+",
         "The firmware did not answer a command.",
         (
             "bnxt_en 0000:1a:00.0 eth3: Error (timeout: 500015) msg {0x23 0x1e} len:0",
             "bnxt_en 0000:1a:00.0: QPLIB: cmdq[0x17]=0x11 timedout (20000)msec",
         ),
-        ("bnxt_en 0000:1a:00.0 eth3: hwrm req_type 0x23 seq id 0x1e4 error 0x2",),
+        (
+            "bnxt_en 0000:1a:00.0 eth3: hwrm req_type 0x23 seq id 0x1e4 error 0x2",
+            "bnxt_en 0000:1a:00.0: QPLIB: cmdq[0x17]=0x11 status 0x5",
+        ),
+    ),
+    KernelRule(
+        "bnxt_command_failed",
+        K.COMMAND_FAILED,
+        _WARNING,
+        BROADCOM,
+        "cmdq[",
+        r"cmdq\[0x[0-9a-f]+\]=0x[0-9a-f]+ status 0x[0-9a-f]+",
+        "The firmware answered a command, and refused it.",
+        (
+            "bnxt_en 0000:1a:00.0: QPLIB: cmdq[0x17]=0x11 status 0x5",
+            "bnxt_en 0000:1a:00.0: cmdq[0x2a]=0x9 status 0x1",
+        ),
+        ("bnxt_en 0000:1a:00.0: QPLIB: cmdq[0x17]=0x11 timedout (20000)msec",),
     ),
     KernelRule(
         "irdma_command_error",
@@ -467,15 +509,36 @@ RULES: tuple[KernelRule, ...] = (
         K.RECOVERY_STARTED,
         _ERROR,
         ("ice",),
-        "eset",
-        r"^(?:GLOBR|CORER|EMPR) requested|Reset failed|Rebuild failed, "
-        r"unload and reload driver|PF VSI rebuild failed",
-        "The driver resets the device, or could not.",
-        (
-            "ice 0000:31:00.0: EMPR requested: reset by firmware",
-            "ice 0000:31:00.0: Rebuild failed, unload and reload driver (reset)",
-        ),
+        " requested",
+        r"^(?:GLOBR|CORER|EMPR) requested",
+        "The driver resets the device.",
+        ("ice 0000:31:00.0: EMPR requested: reset by firmware",),
         ("ice 0000:31:00.0: reset statistics",),
+    ),
+    KernelRule(
+        "ice_reset_failed",
+        K.FIRMWARE_FATAL,
+        _CRITICAL,
+        ("ice",),
+        "ailed",
+        r"^(?:Reset failed|Rebuild failed, unload and reload driver|PF VSI rebuild failed)",
+        "The device did not come back from a reset; its driver must be loaded again.",
+        ("ice 0000:31:00.0: Rebuild failed, unload and reload driver (reset)",),
+        ("ice 0000:31:00.0: EMPR requested: reset by firmware",),
+    ),
+    KernelRule(
+        "irdma_reset",
+        K.RECOVERY_STARTED,
+        _ERROR,
+        INTEL,
+        "Requesting a reset",
+        r"^Requesting a reset",
+        "A command of the driver was not answered, so it has the device reset.",
+        (
+            "infiniband rocep49s0f0: Requesting a reset",
+            "ice 0000:31:00.0 rocep49s0f0: Requesting a reset",
+        ),
+        ("infiniband rocep49s0f0: [op_code=4] status=0",),
     ),
     KernelRule(
         "efa_command_timeout",
@@ -640,6 +703,52 @@ RULES: tuple[KernelRule, ...] = (
             "pcieport : AER: " + "A" * 40,
             "pcieport 0000:16:01.0: AER: Corrected error received: id=00e0",
         ),
+    ),
+    KernelRule(
+        "aer_firmware_status",
+        K.PCIE_MESSAGE,
+        _INFO,
+        (),
+        "aer_status: 0x",
+        r"^(?:AER: )?aer_status: 0x(?P<bits>[0-9a-f]{8}), aer_mask: "
+        r"0x(?P<mask>[0-9a-f]{8})",
+        "The platform's firmware, which has AER to itself, reports an error; it was "
+        "repaired unless a line on its severity follows.",
+        (
+            _MLX5 + "AER: aer_status: 0x00000001, aer_mask: 0x00002000",
+            _MLX5 + "aer_status: 0x00040000, aer_mask: 0x00000000",
+        ),
+        (
+            _MLX5 + "AER: aer_layer=Physical Layer, aer_agent=Receiver ID",
+            "{1}[Hardware Error]:   aer_status: 0x00000001, aer_mask: 0x00002000",
+        ),
+    ),
+    KernelRule(
+        "aer_firmware_uncorrected",
+        K.PCIE_NONFATAL,
+        _ERROR,
+        (),
+        "aer_uncor_severity: 0x",
+        r"^(?:AER: )?aer_uncor_severity: 0x(?P<bits>[0-9a-f]{8})",
+        "What the platform's firmware reported was not repaired; fatal if its bit is set "
+        "here.",
+        (_MLX5 + "AER: aer_uncor_severity: 0x00062010",),
+        ("{1}[Hardware Error]:   aer_uncor_severity: 0x00062010",),
+    ),
+    KernelRule(
+        "aer_recovery_failed",
+        K.PCIE_NONFATAL,
+        _ERROR,
+        (),
+        "evice recovery failed",
+        r"^AER: [Dd]evice recovery failed",
+        "A device below the port was not brought back after an error: its driver could "
+        "not, or has no means to.",
+        (
+            "pcieport 0000:16:01.0: AER: device recovery failed",
+            _MLX5 + "AER: Device recovery failed",
+        ),
+        ("pcieport 0000:16:01.0: AER: device recovery successful",),
     ),
     KernelRule(
         "pcie_limited",

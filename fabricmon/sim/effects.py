@@ -337,11 +337,22 @@ class Mute:
     end: float
 
 
+@dataclass(frozen=True, slots=True)
+class Inflow:
+    """A port receives besides what jobs carry: a share of its line rate, evenly."""
+
+    port: SimPort
+    begin: float
+    end: float
+    share: float
+
+
 Effect: TypeAlias = (
     Counting | Step | Level | Preset | Reset | Capacity | Outage | PortText | NodeFile
     | Gone | Frozen | Stall | JobEnds | Reboot | Silence | WallStep | KernelLines
     | LogLines | ModuleReading | Bridged | DeviceHealth | Maintenance
     | PcieLink | Unreadable | NetdevGone | OnPriority | Mute
+    | Inflow
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from fabricmon.sim.effects import (
     Effect,
     Frozen,
     Gone,
+    Inflow,
     KernelLines,
     Level,
     LogLines,
@@ -83,6 +84,8 @@ class EffectPlayer:
                 self._do(effect.at, lambda t: self._step(t, effect))
             case Level():
                 self._level(effect)
+            case Inflow():
+                self._flow_in(effect)
             case Reset():
                 self._do(effect.at, lambda t: self._reset(t, effect))
             case Outage():
@@ -166,6 +169,13 @@ class EffectPlayer:
 
         self._do(effect.begin, begin)
         self._do(effect.end, end)
+
+    def _flow_in(self, effect: Inflow) -> None:
+        """Let a port receive a share of its line besides its jobs' traffic."""
+        traffic = self._play.traffic
+        share = effect.share
+        self._do(effect.begin, lambda t: traffic.flow_in(t, effect.port, share))
+        self._do(effect.end, lambda t: traffic.flow_in(t, effect.port, 0.0))
 
     def _reset(self, t: float, effect: Reset) -> None:
         port = self._play.ports[effect.port]

@@ -95,6 +95,13 @@ class NodeTraffic:
                 load = _Load(read / 50, read / 50)
             self._carry(t, port, load)
 
+    def flow_in(self, t: float, which: SimPort, share: float) -> None:
+        """Let a port receive besides what jobs carry, up or not as it is then."""
+        port = self._ports[which]
+        octets = share * port.bits_per_second / 8 if port.link.is_up else 0.0
+        port.pace(t, Flowing.RECEIVED_BYTES, octets, "inflow")
+        port.pace(t, Flowing.RECEIVED_PACKETS, octets / PACKET_BYTES, "inflow")
+
     def refresh(self, t: float, port: SimPort) -> None:
         """Look again whether a port is up."""
         self._carry(t, port, self._loads[port])

@@ -81,7 +81,7 @@ class Injection(Part, frozen=True):
     """
 
     what: str
-    """Class of the catalogue: ``F01`` to ``F57``, ``N01`` to ``N49``."""
+    """Class of the catalogue: ``F01`` to ``F57``, ``N01`` to ``N50``."""
     node: int | None = None
     """The node that is hit."""
     nodes: tuple[int, ...] | None = None

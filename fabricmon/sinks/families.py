@@ -20,6 +20,7 @@ from fabricmon.sinks import (
     measures,
     node_measures,
     port_measures,
+    priority_measures,
     sight_measures,
 )
 from fabricmon.sinks.measures import Sample, Scene
@@ -235,6 +236,10 @@ NODE_FAMILIES: tuple[Family[Scene], ...] = (
     Family("log_lost_files", "Logs that were gone before they were read to their end",
            (), job_measures.trouble(lambda counts: counts.lost_files), _COUNTER,
            of=_JOB),
+    Family("log_foreign_events",
+           "Log events of other hosts, passed over here; absent is none", (),
+           job_measures.trouble(lambda counts: counts.foreign_events), _COUNTER,
+           of=_JOB),
     Family("log_dropped_events", "Log events that came faster than they were judged",
            (), job_measures.trouble(lambda counts: counts.dropped_events), _COUNTER,
            of=_JOB),
@@ -295,6 +300,12 @@ PORT_FAMILIES: tuple[Family[Hardware], ...] = (
            (*PORT, "counter"), port_measures.saturated),
     Family("netdev_info", "Network devices of a port that has several, always 1",
            (*PORT, "netdev"), port_measures.netdev_info),
+    Family("port_priorities_info",
+           "Priorities of a compute RoCE port with PFC and with ECN, its DSCP map, the "
+           "traffic class that its driver enforces and the type of service of RDMA-CM, "
+           "always 1; a label is empty where it cannot be read",
+           (*PORT, "pfc", "ecn", "dscp", "traffic_class", "default_tos"),
+           priority_measures.priorities),
     Family("netdev_carrier", "1 if the network device has a carrier",
            PORT, port_measures.each_port(port_measures.carrier)),
 )

@@ -10,7 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from fabricmon.model import Hca, PciLink, PortInfo, PortSnapshot, Snapshot, Verdict
+from fabricmon.model import (
+    Hca,
+    PciLink,
+    PortInfo,
+    PortSnapshot,
+    PriorityUse,
+    Snapshot,
+    Verdict,
+)
 from fabricmon.parse.words import PhysState, PortState
 from fabricmon.sinks.measures import Sample
 
@@ -40,6 +48,7 @@ class PortFacts(NamedTuple):
     resets: int
     saturated: tuple[str, ...]
     pause_onset: float | None
+    priorities: PriorityUse | None
 
 
 class Hardware(NamedTuple):
@@ -60,8 +69,12 @@ Samples = Callable[[Hardware], Iterable[Sample]]
 
 def hardware_of(snapshot: Snapshot, shown: Sequence[PortSnapshot]) -> Hardware:
     """Return what is exported of a snapshot, in which these ports are shown."""
+    path = snapshot.job.host_path
     return Hardware(
-        ports=tuple(map(_facts, shown)),
+        ports=tuple(
+            _facts(port, None if path is None else path.use_of(port.info))
+            for port in shown
+        ),
         hcas=snapshot.hcas,
         virtual=tuple(
             port.status.state if port.status else None
@@ -71,7 +84,7 @@ def hardware_of(snapshot: Snapshot, shown: Sequence[PortSnapshot]) -> Hardware:
     )
 
 
-def _facts(port: PortSnapshot) -> PortFacts:
+def _facts(port: PortSnapshot, use: PriorityUse | None) -> PortFacts:
     status, netdev, pci = port.status, port.netdev, port.pci
     return PortFacts(
         info=port.info,
@@ -88,6 +101,7 @@ def _facts(port: PortSnapshot) -> PortFacts:
         resets=port.resets,
         saturated=port.saturated,
         pause_onset=port.pause_onset,
+        priorities=use,
     )
 
 

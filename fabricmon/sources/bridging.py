@@ -1,7 +1,8 @@
 """Data centre bridging of the RoCE ports of a device: what of it the node can read.
 
-PFC and the priorities of DSCPs come from the kernel; ECN and a traffic class that the
-driver enforces only from files of NVIDIA's own driver, where that is installed.
+PFC and the priorities of DSCPs come from the kernel, and so does the type of service
+that RDMA-CM gives; ECN and a traffic class that the driver enforces only from files of
+NVIDIA's own driver, where that is installed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fabricmon.host.protocol import Host, ReadError
-from fabricmon.model import PriorityUse
+from fabricmon.model import NO_CLASS, PriorityUse
 from fabricmon.parse.sysfs import parse_link_layer
 from fabricmon.parse.text import decimal, decode
 from fabricmon.parse.words import LinkLayer
@@ -20,10 +21,12 @@ from fabricmon.sources.port_netdevs import of_function
 BRIDGING_READS = 28
 """Firmware commands of one answer on mlx5: three for each of eight classes, and PFC."""
 
+RDMA_CM = "/sys/kernel/config/rdma_cm"
 PRIORITIES = 8
 MAX_PORTS = 4  # of one function
 _SIDES = ("roce_np", "roce_rp")  # who notices congestion, and who slows down
 _ON = "1"
+_GLOBAL = "Global tclass="
 _BY_TAG = "pcp"  # the port looks at the tag of a frame, not at its DSCP
 
 
@@ -42,12 +45,13 @@ def of_device(host: Host, name: str, function: str) -> Iterator[PriorityUse]:
     ]
     if not roce:
         return
-    for netdev in of_function(host, function)[: len(roce)]:
+    for number, netdev in zip(roce, of_function(host, function), strict=False):
         use = _of_netdev(host, netdev.name)
-        forced = _traffic_class(host, name, roce[0])
-        if use is not None or forced is not None:
+        forced = _traffic_class(host, name, number)
+        usual = _default_tos(host, name, number)
+        if use is not None or forced is not None or usual is not None:
             use = use or PriorityUse(netdev.name)
-            yield replace(use, traffic_class=forced)
+            yield replace(use, traffic_class=forced, default_tos=usual)
 
 
 def _of_netdev(host: Host, netdev: str) -> PriorityUse | None:
@@ -57,8 +61,11 @@ def _of_netdev(host: Host, netdev: str) -> PriorityUse | None:
         return None if ecn is None else PriorityUse(netdev, ecn_enabled=ecn)
     if use.ecn_enabled is None:
         use = replace(use, ecn_enabled=ecn)
-    if _text(host, f"{net_folder(netdev)}/qos/trust") == _BY_TAG:
-        use = replace(use, dscp_to_priority=None)
+    trust = _text(host, f"{net_folder(netdev)}/qos/trust")
+    if trust == _BY_TAG:
+        use = replace(use, dscp_to_priority=())
+    elif trust is not None and not use.dscp_to_priority:
+        use = replace(use, dscp_to_priority=None)  # a map that the kernel was not told
     return use
 
 
@@ -76,10 +83,23 @@ def _ecn(host: Host, netdev: str) -> tuple[int, ...] | None:
 
 
 def _traffic_class(host: Host, device: str, port: str) -> int | None:
-    """Return the class that is put on every packet: ``Global tclass=106``."""
-    text = _text(host, f"{device_folder(device)}/tc/{port}/traffic_class")
-    words = (text or "").replace("=", " ").split()
-    return decimal(words[-1]) if words else None
+    """Return the class that is put on every packet: ``Global tclass=106``.
+
+    The file holds no such line where there is none; others speak of single addresses.
+    """
+    raw = host.read(f"{device_folder(device)}/tc/{port}/traffic_class")
+    if isinstance(raw, ReadError):
+        return None
+    for line in decode(raw).splitlines():
+        if line.startswith(_GLOBAL):
+            return decimal(line.removeprefix(_GLOBAL).strip())
+    return NO_CLASS
+
+
+def _default_tos(host: Host, device: str, port: str) -> int | None:
+    """Return what RDMA-CM gives; its folder is there only if somebody made it."""
+    text = _text(host, f"{RDMA_CM}/{device}/ports/{port}/default_roce_tos")
+    return None if text is None else decimal(text)
 
 
 def _text(host: Host, path: str) -> str | None:

@@ -1,4 +1,7 @@
-"""The kernel's log: what drivers and PCIe say of RDMA devices."""
+"""The kernel's log: what drivers and PCIe say of RDMA devices.
+
+The host reads it from /dev/kmsg or, where that may not be opened, from the journal.
+"""
 
 from __future__ import annotations
 

@@ -36,13 +36,17 @@ MOST_PLACES = 4096
 
 
 class LogPlace(Value, frozen=True):
-    """A pattern of log files and whose they are, as far as whoever named it knows."""
+    """A pattern of log files and whose they are, as far as whoever named it knows.
+
+    ``contained`` says that who writes there has host name and process ids of its own.
+    """
 
     pattern: str
     origin: str
     job: str | None = None
     pod: str | None = None
     namespace: str | None = None
+    contained: bool = False
 
 
 class FoundLog(Value, frozen=True):
@@ -85,7 +89,7 @@ class _Search:
         yield from self._settings()
         yield from self._processes()
         if self.config.logs.docker:
-            yield LogPlace(DOCKER_LOGS, "docker")
+            yield LogPlace(DOCKER_LOGS, "docker", contained=True)
         for pattern in self.config.logs.paths:
             short = literal(self.name) if self.name is not None else "*"
             yield LogPlace(pattern.replace("%h", short), "configured")
@@ -113,7 +117,8 @@ class _Search:
         for pod in self.pods:
             if given is None or pod.job in given:
                 pattern = f"{POD_LOGS}/{pod.folder}/*/*.log"
-                yield LogPlace(pattern, "pods", pod.job, pod.name, pod.namespace)
+                whose = pod.job, pod.name, pod.namespace
+                yield LogPlace(pattern, "pods", *whose, contained=True)
 
     def _slurm(self) -> Iterator[LogPlace]:
         patterns = self.config.logs.slurm_output
@@ -140,10 +145,11 @@ class _Search:
             whose = parse_cgroup(sight.cgroup)
             pod = pods.get(whose.pod_uid or "")
             job = whose.job or (pod.job if pod is not None else whose.pod_uid)
+            inside = bool(sight.root)
             for path in sight.logs:
-                yield LogPlace(literal(path), "process", job)
+                yield LogPlace(literal(path), "process", job, contained=inside)
             for pattern in self._debug_files(sight):
-                yield LogPlace(pattern, "process", job)
+                yield LogPlace(pattern, "process", job, contained=inside)
 
     def _debug_files(self, sight: ProcessSight) -> Iterator[str]:
         """Yield what a process's environment names; a container has its own host name."""

@@ -11,13 +11,20 @@ from fabricmon.model import LogEvent
 from fabricmon.parse.cgroup import NOBODY, CgroupOwner
 from fabricmon.sources.job_files import read_drop_files
 from fabricmon.sources.log_cursors import MOST_OWNERS, Cursor, PidOwner
+from fabricmon.sources.log_discovery import LogPlace
 from fabricmon.sources.node_jobs import Pod, owner
 
 MOST_LOOKS = 64
 """Processes looked up in one poll; the others are in the next."""
 
-_CONTAINED = frozenset({"pods", "docker"})
-_SHARED = "slurm"
+_RANDOM_LETTERS = 5
+"""At the end of a pod's name, by what Kubernetes adds to that of its Job."""
+
+
+def _host_names(pod: Pod) -> tuple[str, ...]:
+    """Return what a pod may call itself: of an indexed Job without random letters."""
+    job, _, random = pod.name.rpartition("-")
+    return (pod.name, job) if len(random) == _RANDOM_LETTERS else (pod.name,)
 
 
 class Owners:
@@ -44,6 +51,7 @@ class Owners:
         self._dropped: dict[int, str] | None = None
         self._name = name
         self._pods = {pod.uid: pod for pod in pods}
+        self._pod_names = {name for pod in pods for name in _host_names(pod)}
         self._known = {(each.serial, each.pid): each.owner for each in known}
         self._looks = 0
 
@@ -55,10 +63,11 @@ class Owners:
     def attribute(self, event: LogEvent, log: Cursor) -> LogEvent | None:
         """Return the event with its job; None if it is about another node.
 
-        All nodes of a Slurm job write to one file; each believes its own lines.
+        All nodes of a job may write to one file, and many jobs to one shared folder;
+        each node believes its own lines, so that no process is counted twice.
         """
         place = log.place
-        if place.origin == _SHARED and not self._is_here(event.host):
+        if not self._is_here(event, place):
             return None
         if place.job is not None:
             pod = event.pod or place.pod
@@ -66,14 +75,30 @@ class Owners:
             return replace(event, job=place.job, pod=pod, namespace=namespace)
         if event.pod is not None and event.namespace is not None:
             return replace(event, job=f"{event.namespace}/{event.pod}")
-        if event.pid is None or place.origin in _CONTAINED:
-            return event
-        if not self._is_here(event.host):
+        if event.pid is None or place.contained or not self._is_node(event.host):
             return event
         return self._by_process(event, self._owner(log.serial, event.pid))
 
-    def _is_here(self, host: str | None) -> bool:
-        return host is None or self._name is None or host == self._name
+    def _is_here(self, event: LogEvent, place: LogPlace) -> bool:
+        """Tell whether a process of this node wrote a line, as far as it can be known.
+
+        A container has a host name of its own.
+        """
+        if place.contained:
+            return True
+        if event.pod is not None and self._pods:
+            return event.pod in self._pod_names
+        return (
+            event.pod is not None
+            or event.host in self._pod_names
+            or self._is_node(event.host)
+        )
+
+    def _is_node(self, host: str | None) -> bool:
+        """Tell whether a host name is this node's, in short or in full, or not known."""
+        return (
+            host is None or self._name is None or host.partition(".")[0] == self._name
+        )
 
     def _owner(self, serial: str, pid: int) -> CgroupOwner:
         known = self._known.get((serial, pid))

@@ -165,9 +165,12 @@ class _Following:
         owners = Owners(
             self.host, self.config, after.host, after.pods, self.before.owners
         )
-        told = (owners.attribute(e.event, e.log) for e in self.reading.found.take())
+        found = self.reading.found.take()
+        told = [owners.attribute(each.event, each.log) for each in found]
         events = tuple(event for event in told if event is not None)
-        cursors = replace(after, owners=owners.known())
+        foreign = after.counts.foreign_events + told.count(None)
+        counts = replace(after.counts, foreign_events=foreign)
+        cursors = replace(after, owners=owners.known(), counts=counts)
         return (
             LogNews(
                 at=self.now,
@@ -280,6 +283,7 @@ class _Following:
             rotations=before.rotations + now.rotations,
             lost_files=before.lost_files + now.lost_files,
             left_out=before.left_out if self.found is None else self.found.more,
+            foreign_events=before.foreign_events,
         )
 
 

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 
 from fabricmon import catalogue
 from fabricmon.catalogue import (
+    COARSE_BYTES,
     CounterKind,
     CounterSpec,
     Directory,
     Group,
     Signal,
+    family,
 )
 from fabricmon.host.protocol import Host, ReadError
 from fabricmon.model import (
@@ -80,8 +82,9 @@ class Planner:
         for group in (Group.OUTAGES, Group.ERRORS, Group.TRAFFIC, Group.HARDWARE):
             chosen = [row for row in rows if row.spec.group is group]
             yield from _plan(group, port, chosen, self._cost(chosen))
-        burst = _bytes(rows)
-        yield from _plan(Group.BURST, port, burst, self._cost(burst))
+        if family(self.driver) not in COARSE_BYTES:
+            burst = _bytes(rows)
+            yield from _plan(Group.BURST, port, burst, self._cost(burst))
         if limit.dropped:
             reason = f"{limit.dropped} unknown counters above devices.generic_counters"
             self.absent.append(Absence(f"ports/{port.port}", reason))

@@ -32,6 +32,7 @@ RETRIES = {
     for file, signal in (
         ("local_ack_timeout_err", Signal.ACK_TIMEOUT),
         ("req_transport_retries_exceeded", Signal.RETRIES_EXCEEDED),
+        ("req_rnr_retries_exceeded", Signal.NOT_READY_EXCEEDED),
     )
 }
 FILES = ("link_downed", "carrier_down_count", "symbol_error", *RETRIES)

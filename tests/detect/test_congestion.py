@@ -63,6 +63,24 @@ class TestClasses:
         node.run(60)
         assert {finding.kind for finding in node.findings} == {"pause_origin"}
 
+    def test_a_host_that_pauses_a_little_is_no_incast(self) -> None:
+        """Without a stall it is no origin; but who pauses makes the network notify."""
+        node = Rails(Congestion)
+        node.run(150)
+        node.every(1, np_cnp_sent=20_000, tx_prio3_pause_duration=0.03 * SECOND)
+        node.run(60)
+        assert node.findings == []
+
+    def test_a_sender_that_pauses_a_little(self) -> None:
+        """What it sends says nothing of the notifications that it obeys."""
+        node = Rails(Congestion)
+        node.all(rp_cnp_handled=100)
+        node.run(150)
+        node.every(2, rp_cnp_handled=20_000, tx_prio3_pause_duration=0.02 * SECOND)
+        node.run(60)
+        (finding,) = node.found("congestion")
+        assert (finding.part, finding.subject.rail) == (Part.VICTIM, 2)
+
     def test_a_path_that_is_shared(self) -> None:
         """A sender obeys notifications that its rails do not get (F31)."""
         node = Rails(Congestion)
@@ -327,6 +345,16 @@ def test_a_driver_without_such_counters_is_blind() -> None:
     node = Rails(Congestion, files=files, infos=RAILS)
     blind = {each.kind for each in node.detectors[0].blind(node.step())}
     assert blind == {"pause_origin", "pause_victim"}
+
+
+@pytest.mark.parametrize(("rails", "kinds"), [(1, {"congestion"}), (2, {"congestion"}),
+                                              (3, set())])  # fmt: skip
+def test_too_few_rails_are_blind(rails: int, kinds: set[str]) -> None:
+    """One of two cannot stand out, and that is said; pause is judged all the same."""
+    node = Rails(Congestion, infos=ROCE[:rails])
+    found = list(node.detectors[0].blind(node.step()))
+    assert {each.kind for each in found} == kinds
+    assert all(each.reason == f"{rails} rails: too few to compare" for each in found)
 
 
 def test_nothing_is_measured_while_nothing_moves() -> None:

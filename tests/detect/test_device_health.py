@@ -15,7 +15,7 @@ from fabricmon.model import (
     Role,
     Severity,
 )
-from tests.detect.machines import Machine, cards, driver
+from tests.detect.machines import Machine, address, cards, driver
 
 STUCK = "poll_health:825:(pid 0): device's health compromised - reached miss count"
 TIMEOUT = (
@@ -28,6 +28,10 @@ REFUSED = (
 )
 RECOVERED = "mlx5_health_try_recover:335:(pid 9): health recovery succeeded"
 POWER = "mlx5_pcie_event:301:(pid 1207): Detected insufficient power on the PCIe slot (27W)."
+CANCELED = (
+    "wait_func:1150:(pid 4711): DESTROY_MKEY(0x202) canceled on out of queue timeout."
+)
+RECOVERING = "mlx5_health_try_recover:323:(pid 88): starting health recovery flow"
 ENOUGH = "mlx5_pcie_event:306:(pid 7): PCIe slot advertised sufficient power (75W)."
 
 
@@ -54,6 +58,12 @@ def slow(made: Machine, *rails: int, seconds: float = 20.0) -> None:
         )
         for rail, where in enumerate(made.ids)
     )
+
+
+def healthy(made: Machine) -> tuple[Health, ...]:
+    """Return devices whose reads are quick."""
+    slow(made)
+    return made.health
 
 
 class TestStuck:
@@ -186,6 +196,201 @@ class TestStuck:
         made.says(f"mlx5_core 0000:ff:1f.7: {STUCK}")
         made.run(30)
         assert made.opened == []
+
+
+class TestEndOfAJob:
+    """N38: rails whose job is over while another job works are well."""
+
+    def test_reads_that_are_slow_for_a_moment(self) -> None:
+        """A job that ends gives memory back, and its device answers slowly meanwhile."""
+        made = machine()
+        made.work(4, share=0.0)
+        made.run(50)
+        slow(made, 4, seconds=1.3)
+        made.run(30)
+        slow(made)
+        made.run(600)
+        assert made.opened == []
+
+    def test_one_slow_read_of_what_is_seldom_read(self) -> None:
+        """It says nothing of the minutes until it is read again."""
+        made = machine()
+        made.work(4, share=0.0)
+        made.health = tuple(
+            replace(each, due_seconds=600.0, duration_seconds=1.3)
+            if each.unit == "mlx5_4"
+            else each
+            for each in healthy(made)
+        )
+        made.run(600)
+        assert made.opened == []
+
+    def test_a_command_that_is_given_up(self) -> None:
+        """One command without answer may be one of many at the end of a job."""
+        made = machine()
+        made.work(4, share=0.0)
+        made.run(40)
+        made.says(driver(4, CANCELED))
+        made.run(600)
+        assert made.opened == []
+
+    def test_what_the_driver_said_long_before(self) -> None:
+        """Traffic flowed for minutes after it: that it ends is another matter."""
+        made = machine()
+        for share in (0.5, 0.5, 0.0, 0.0):
+            made.work(4, share=share)
+            made.reporter(4, "fw", "error")
+            made.run(150)
+        assert made.opened == ["device_stuck"]
+        assert made.open_of("device_stuck").finding.severity is Severity.WARNING
+
+    def test_rails_that_are_slow_together(self) -> None:
+        """Several devices do not hang in the same moment: their job gives back much."""
+        made = machine()
+        made.work(4, 5, 6, share=0.0)
+        slow(made, 4, 5, 6)
+        made.run(600)
+        assert made.opened == []
+
+    def test_stillness_alone_keeps_nothing(self) -> None:
+        """What was sure ends once nothing but the stillness is left."""
+        made = machine()
+        made.work(4, share=0.0)
+        slow(made, 4)
+        made.run(90)
+        assert made.kinds == ["device_stuck"]
+        slow(made)
+        made.run(90)
+        assert made.kinds == []
+
+
+class TestSigns:
+    def test_a_hang_that_stops_its_job(self) -> None:
+        """The other rails of the job stop with it, and answer at once."""
+        made = machine()
+        made.work(4, 5, 6, 7, share=0.0)
+        slow(made, 4)
+        made.run(90)
+        finding = made.open_of("device_stuck").finding
+        assert (finding.subject.device, finding.severity) == (
+            "mlx5_4",
+            Severity.CRITICAL,
+        )
+
+    def test_the_driver_when_it_stops(self) -> None:
+        """The kernel's word and traffic that stopped then are two."""
+        made = machine()
+        made.work(4, share=0.0)
+        made.run(10)
+        made.says(driver(4, STUCK))
+        made.run(80)
+        finding = made.open_of("device_stuck").finding
+        assert finding.severity is Severity.CRITICAL
+        assert [e.signal for e in finding.evidence] == ["kmsg", "frozen"]
+
+    def test_commands_that_go_unanswered(self) -> None:
+        """Again and again, on a device that stopped when it began."""
+        made = machine()
+        made.work(4, share=0.0)
+        for _ in range(3):
+            made.says(driver(4, TIMEOUT))
+            made.run(40)
+        finding = made.open_of("device_stuck").finding
+        assert finding.severity is Severity.CRITICAL
+
+    def test_commands_alone(self) -> None:
+        """Without any other sign they warn, and name no certainty."""
+        made = Machine(DeviceHealth)
+        for _ in range(3):
+            made.says(driver(4, TIMEOUT))
+            made.run(40)
+        finding = made.open_of("device_stuck").finding
+        assert (finding.severity, finding.action) == (Severity.WARNING, Action.INSPECT)
+        assert "may be stuck" in finding.summary
+        assert "not the fabric" in finding.summary
+
+    def test_reporter_that_recovers(self) -> None:
+        """Devlink saw the error and its end: what the kernel said is over, too."""
+        made = machine()
+        made.work(4, share=0.0)
+        made.says(driver(4, STUCK))
+        made.reporter(4, "fw_fatal", "error")
+        made.run(30)
+        made.reporter(4, "fw_fatal", "healthy")
+        made.run(90)
+        assert made.kinds == []
+
+    def test_recovery_that_succeeds_in_time(self) -> None:
+        """A driver that starts its device anew is not told of at once."""
+        made = machine()
+        made.says(driver(4, RECOVERING))
+        made.run(60)
+        made.says(driver(4, RECOVERED))
+        made.run(300)
+        assert made.opened == []
+
+    def test_recovery_that_does_not_end(self) -> None:
+        """It began minutes ago, and nothing flows."""
+        made = machine()
+        made.says(driver(4, RECOVERING))
+        made.work(*range(8), share=0.0)
+        made.run(180)
+        finding = made.open_of("device_stuck").finding
+        assert finding.severity is Severity.WARNING
+
+
+class TestTraffic:
+    """Traffic that flows says that a device works."""
+
+    def test_it_ends_what_the_kernel_said(self) -> None:
+        """The driver of bnxt does not say that a reset of its firmware is over."""
+        made = machine(infos=cards(driver="bnxt_en"))
+        made.says(
+            f"bnxt_en {address(4)} eth4: Detected firmware fatal condition, resetting"
+        )
+        made.run(5)
+        assert made.kinds == ["device_stuck"]
+        made.run(175)
+        assert made.kinds == []
+
+    def test_it_ends_what_was_sure(self) -> None:
+        """A reporter that stays in error warns while its device works."""
+        made = machine()
+        made.says(driver(4, STUCK))
+        made.reporter(4, "fw_fatal", "error")
+        made.run(30)
+        assert made.open_of("device_stuck").finding.severity is Severity.CRITICAL
+        made.run(120)
+        assert made.open_of("device_stuck").finding.severity is Severity.WARNING
+
+    def test_it_speaks_of_its_own_device_only(self) -> None:
+        """The others of the node may work on."""
+        made = machine()
+        made.work(4, share=0.0)
+        made.says(driver(4, STUCK))
+        made.run(300)
+        assert made.kinds == ["device_stuck"]
+
+
+def test_a_refused_command_was_answered() -> None:
+    """Firmware that says no to a command is alive."""
+    made = machine(infos=cards(driver="bnxt_en"))
+    made.work(4, share=0.0)
+    for _ in range(4):
+        made.says(f"bnxt_en {address(4)}: QPLIB: cmdq[0x17]=0x11 status 0x5")
+        made.run(40)
+    assert made.opened == []
+
+
+def test_an_irdma_reset_that_fails() -> None:
+    """The driver of the network side gives the device up, and says so."""
+    made = machine(infos=cards(driver="irdma"))
+    made.says(f"ice {address(4)} rocep4: Requesting a reset")
+    made.run(5)
+    assert made.kinds == []
+    made.says(f"ice {address(4)}: Rebuild failed, unload and reload driver (reset)")
+    made.run(5)
+    assert made.kinds == ["device_stuck"]
 
 
 class TestPower:

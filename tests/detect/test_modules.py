@@ -124,6 +124,62 @@ class TestAlarms:
         made.run(5)
         assert made.open_of("module_hot").finding.severity is Severity.WARNING
 
+    def test_the_chip_is_no_module(self) -> None:
+        """The second word is the chip's sensor: it is the card that is looked at."""
+        made = Machine(TransceiverHealth)
+        made.says(driver(3, SENSOR))
+        made.run(5)
+        summary = made.open_of("module_hot").finding.summary
+        assert summary.startswith("mlx5_3/1 chip said to be too hot at ")
+        assert summary.endswith(": this card or its cooling, not its module")
+
+    def test_sensor_of_the_transceiver(self) -> None:
+        """The first word are the sensors from 64 on, those of transceivers."""
+        made = Machine(TransceiverHealth)
+        made.says(driver(3, SENSOR.replace("0x0 0x1", "0x1 0x0")))
+        made.run(5)
+        finding = made.open_of("module_hot").finding
+        assert finding.severity is Severity.WARNING
+        assert "module said to be too hot" in finding.summary
+
+    def test_all_of_them_are_the_room(self) -> None:
+        """N41 where no sensor can be read: nobody is blamed, nobody drained."""
+        made = Machine(TransceiverHealth)
+        made.says(*(driver(rail, ALARM) for rail in range(8)))
+        made.run(5)
+        found = [incident.finding for incident in made.incidents.open()]
+        assert {finding.severity for finding in found} == {Severity.WARNING}
+        assert {finding.action for finding in found} == {Action.NONE}
+        assert {finding.part for finding in found} == {Part.OBSERVER}
+        assert all("the room" in finding.summary for finding in found)
+
+    def test_the_first_of_the_room(self) -> None:
+        """What looked like one bad module is let go minutes after most are too hot."""
+        made = Machine(TransceiverHealth)
+        made.says(driver(3, ALARM))
+        made.run(10)
+        made.says(*(driver(rail, ALARM) for rail in (0, 1, 2, 4, 5)))
+        made.run(400)
+        found = [incident.finding for incident in made.incidents.open()]
+        assert {finding.action for finding in found} == {Action.NONE}
+        assert {finding.part for finding in found} == {Part.OBSERVER}
+
+    def test_two_of_eight_are_no_room(self) -> None:
+        """Most must be hot, not a few."""
+        made = Machine(TransceiverHealth)
+        made.says(driver(3, ALARM), driver(4, ALARM))
+        made.run(5)
+        found = [incident.finding for incident in made.incidents.open()]
+        assert {finding.severity for finding in found} == {Severity.CRITICAL}
+
+    def test_alarms_of_two_cards_are_no_room(self) -> None:
+        """Too few to compare, as with temperatures."""
+        made = Machine(TransceiverHealth, infos=cards(2))
+        made.says(driver(0, ALARM), driver(1, ALARM))
+        made.run(5)
+        found = [incident.finding for incident in made.incidents.open()]
+        assert {finding.severity for finding in found} == {Severity.CRITICAL}
+
     def test_counter_of_the_driver(self) -> None:
         """mlx5 counts the alarms of a transceiver."""
         made = Machine(TransceiverHealth, files=("module_high_temp",))

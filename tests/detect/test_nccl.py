@@ -260,6 +260,14 @@ class TestPlace:
         node.hear(event(device=None))
         assert node.error.finding.subject.device == "mlx5_6"
 
+    def test_no_device_but_one_port_was_refused(self) -> None:
+        """Queue pairs that died as their peer was never ready show the port, too."""
+        node = Logged()
+        node.grow(pid(6), req_rnr_retries_exceeded=3)
+        node.grow(pid(2), local_ack_timeout_err=1)
+        node.hear(event(device=None, status=13))
+        assert node.error.finding.subject.device == "mlx5_6"
+
     def test_no_device_and_two_ports_retry(self) -> None:
         """Nothing is invented."""
         node = Logged()

@@ -8,7 +8,7 @@ from fabricmon.catalogue import Directory
 from fabricmon.detect.congestion import Congestion
 from fabricmon.detect.protocol import KnowsPause
 from fabricmon.model import Action, Part, Severity
-from tests.rails import Rails
+from tests.rails import MLX5, Rails
 
 SECOND = 1e6  # microseconds
 STORM = {"tx_prio3_pause": 10_000, "tx_prio3_pause_duration": 0.8 * SECOND}
@@ -19,6 +19,20 @@ def onset(node: Rails, rail: int) -> float | None:
     (detector,) = node.detectors
     assert isinstance(detector, KnowsPause)
     return detector.pause_onset(node.rail(rail))
+
+
+def intel(rate: float, bytes_received: float) -> Rails:
+    """Return rails that Intel's driver counts; one sent pause for a minute."""
+    files = {
+        "ip4InOctets": Directory.HW_COUNTERS,
+        "tx_priority_3_xoff.nic": Directory.ETHTOOL,
+        "rx_priority_3_xoff.nic": Directory.ETHTOOL,
+    }
+    node = Rails(Congestion, files=files, driver="irdma")
+    node.all(ip4InOctets=15e9)
+    node.every(2, ip4InOctets=bytes_received, **{"tx_priority_3_xoff.nic": rate})
+    node.run(90)
+    return node
 
 
 class TestOrigin:
@@ -37,6 +51,14 @@ class TestOrigin:
         names = [item.signal for item in finding.evidence]
         assert names[0] == "tx_prio3_pause_duration"
         assert "outbound_pci_stalled_wr_events" in names
+
+    def test_a_storm_that_goes_on(self) -> None:
+        """After minutes it is still to be drained now."""
+        node = Rails(Congestion)
+        node.every(2, **STORM, outbound_pci_stalled_wr_events=1)
+        node.run(300)
+        (finding,) = node.found("pause_origin")
+        assert finding.action is Action.DRAIN_NOW
 
     def test_the_storm_that_the_device_tells_of(self) -> None:
         """Its own warning is a mark, whatever else is counted."""
@@ -86,6 +108,52 @@ class TestOrigin:
         node.run(60)
         assert node.found("pause_origin") == []
 
+    @pytest.mark.parametrize("received", [0.14, 0.16, 0.5])
+    def test_a_storm_that_is_paused_itself(self, received: float) -> None:
+        """Its own marks tell, though the fabric it holds up pauses it in turn."""
+        node = Rails(Congestion)
+        node.run(60)
+        node.every(2, tx_prio3_pause_duration=0.6 * SECOND,
+                   rx_prio3_pause_duration=received * SECOND,
+                   tx_pause_storm_warning_events=1,
+                   outbound_pci_stalled_wr_events=1)  # fmt: skip
+        node.run(120)
+        (finding,) = node.findings
+        assert (finding.kind, finding.subject.rail) == ("pause_origin", 2)
+        assert finding.severity is Severity.CRITICAL
+        assert "rx_prio3_pause_duration" in {item.signal for item in finding.evidence}
+
+    @pytest.mark.parametrize("sent", [0.15, 0.17])
+    def test_a_stalling_host_where_pause_is_usual(self, sent: float) -> None:
+        """A fabric that lives with pause on all rails hides no host that stalls."""
+        node = Rails(Congestion)
+        node.all(rx_prio3_pause_duration=0.04 * SECOND)
+        node.run(300)
+        node.every(2, tx_prio3_pause_duration=sent * SECOND,
+                   outbound_pci_stalled_wr_events=1)  # fmt: skip
+        node.run(120)
+        (finding,) = node.found("pause_origin")
+        assert finding.severity is Severity.CRITICAL
+
+    def test_a_stall_of_one_that_is_paused_more_than_it_pauses(self) -> None:
+        """Its host stalls as well, but the network holds it up: no origin."""
+        node = Rails(Congestion)
+        node.every(2, tx_prio3_pause_duration=0.3 * SECOND,
+                   rx_prio3_pause_duration=0.5 * SECOND,
+                   outbound_pci_stalled_wr_events=1)  # fmt: skip
+        node.run(120)
+        assert node.found("pause_origin") == []
+
+    def test_a_full_buffer_alone_needs_the_excess(self) -> None:
+        """Line rate fills it too: it does not outweigh the pause that is received."""
+        files = MLX5 | {"rx_buffer_passed_thres_phy": Directory.ETHTOOL}
+        node = Rails(Congestion, files=files)
+        node.every(2, tx_prio3_pause_duration=0.6 * SECOND,
+                   rx_prio3_pause_duration=0.3 * SECOND,
+                   rx_buffer_passed_thres_phy=100)  # fmt: skip
+        node.run(120)
+        assert node.found("pause_origin") == []
+
     def test_short_bursts_are_healthy(self) -> None:
         """Below a thousandth of the time (``faults``, 3)."""
         node = Rails(Congestion)
@@ -105,17 +173,27 @@ class TestOrigin:
         assert "8 rails" in finding.summary
 
     def test_frames_where_no_times_are_counted(self) -> None:
-        """Intel's driver counts frames: each stands for a longest pause."""
-        files = {
-            "tx_priority_3_xoff.nic": Directory.ETHTOOL,
-            "rx_priority_3_xoff.nic": Directory.ETHTOOL,
-        }
-        node = Rails(Congestion, files=files, driver="irdma")
-        node.every(2, **{"tx_priority_3_xoff.nic": 6000})
-        node.run(60)
+        """Intel's driver counts frames: that is at most so long, and nothing comes in."""
+        node = intel(6000, bytes_received=0)
         (finding,) = node.found("pause_origin")
-        assert finding.evidence[0].signal == "tx_priority_3_xoff.nic"
+        names = [item.signal for item in finding.evidence]
+        assert names[0] == "tx_priority_3_xoff.nic"
+        assert "received_ratio" in names
+        assert "at most" in finding.summary
+        assert finding.severity is Severity.CRITICAL
+        assert finding.action is Action.DRAIN_AFTER_JOB
         assert onset(node, 2) is not None
+
+    def test_few_frames_of_unknown_length(self) -> None:
+        """What may be a hundredth of what it is at most is nothing to drain for."""
+        (finding,) = intel(1500, bytes_received=0).found("pause_origin")
+        assert (finding.severity, finding.action) == (Severity.WARNING, Action.INSPECT)
+
+    @pytest.mark.parametrize("rate", [1500, 6000, 12_000])
+    def test_frames_alone_blame_nobody(self, rate: int) -> None:
+        """Each may have been over at once: without a sign of a stall, no origin."""
+        node = intel(rate, bytes_received=15e9)
+        assert node.findings == []
 
     def test_over_after_the_storm(self) -> None:
         """It resolves, and its onset is no longer exported."""
@@ -168,6 +246,35 @@ class TestVictim:
         (finding,) = node.found("pause_victim")
         assert (finding.severity, finding.part) == (Severity.INFO, Part.VICTIM)
         assert finding.action is Action.NONE
+
+    @pytest.mark.parametrize("stalls", [0, 1])
+    def test_that_pauses_a_little_itself(self, stalls: int) -> None:
+        """A fiftieth of pause sent does not hide who is held up, stalls or not."""
+        node = Rails(Congestion)
+        node.run(60)
+        node.every(3, rx_prio3_pause_duration=0.6 * SECOND,
+                   tx_prio3_pause_duration=0.02 * SECOND,
+                   outbound_pci_stalled_wr_events=stalls)  # fmt: skip
+        node.run(120)
+        (finding,) = node.found("pause_victim")
+        assert (finding.severity, finding.part) == (Severity.INFO, Part.VICTIM)
+        shown = {item.signal: item.value for item in finding.evidence}
+        assert shown["pause_sent_ratio"] == pytest.approx(0.02, rel=0.05)
+        assert "local_evidence" not in shown
+        assert node.found("pause_origin") == []
+
+    def test_frames_alone_are_at_most(self) -> None:
+        """Where no times are counted nobody says for how long it was held."""
+        files = {
+            "tx_priority_3_xoff.nic": Directory.ETHTOOL,
+            "rx_priority_3_xoff.nic": Directory.ETHTOOL,
+        }
+        node = Rails(Congestion, files=files, driver="irdma")
+        node.run(60)
+        node.every(3, **{"rx_priority_3_xoff.nic": 6000})
+        node.run(60)
+        (finding,) = node.found("pause_victim")
+        assert "at most" in finding.summary
 
     def test_the_origin_is_no_victim(self) -> None:
         """Nor does it suffer from congestion, whatever it counts beside."""

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from fabricmon.config import Config
 from fabricmon.config import Pcie as Limits
 from fabricmon.detect.pcie import Pcie
-from fabricmon.detect.pcie_link import raw_gbps
-from fabricmon.model import Action, HostSide, Part, PciLink, Role, Severity
+from fabricmon.detect.pcie_load import raw_gbps
+from fabricmon.model import Action, HostSide, Part, PciLink, PortId, Role, Severity
+from fabricmon.parse.words import PhysState, PortState, Rate
 from tests.detect.machines import GEN5, TRAFFIC, Machine, cards, driver
 from tests.views import make_view
 
 HALF = PciLink(32.0, 8, 32.0, 16)
+TRAINING = Rate(10.0, 4, "SDR")
 SLOW = PciLink(8.0, 16, 32.0, 16)
 CORRECTED = "PCIe Bus Error: severity=Correctable, type=Physical Layer, (Receiver ID)"
 FATAL = (
     "PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, "
     "(Requester ID)"
 )
+FIRMWARE_FIRST = "AER: aer_status: 0x00000001, aer_mask: 0x00002000"
 AER = ("aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal")
 STALLED = "outbound_pci_stalled_wr_events"
 LIMITED = (
@@ -81,6 +87,48 @@ class TestWidth:
         made.sample(2)
         finding = made.open_of("pcie_degraded").finding
         assert (finding.severity, finding.action) == (Severity.WARNING, Action.INSPECT)
+
+    @pytest.mark.parametrize("rate", [TRAINING, Rate(100.0, 1, "NDR")])
+    def test_a_port_that_falls_takes_no_fault_away(self, rate: Rate) -> None:
+        """Half of the lanes feed a slow port well: not the one that it was and is to be."""
+        made = machine()
+        lose_lanes(made)
+        made.link(PortState.DOWN, PhysState.POLLING, rate, where=made.rail(3))
+        made.sample(2)
+        finding = made.open_of("pcie_degraded").finding
+        assert finding.severity is Severity.CRITICAL
+        usable = next(e for e in finding.evidence if e.signal == "usable_gbps")
+        assert usable.threshold == 400
+
+    def test_a_port_that_is_down_at_the_start_has_peers(self) -> None:
+        """An agent that starts while it is down knows what it should run at."""
+        made = Machine(Pcie, infos=cards(expected_rate_gbps=400.0))
+        made.link(PortState.DOWN, PhysState.POLLING, TRAINING, where=made.rail(3))
+        lose_lanes(made)
+        assert made.open_of("pcie_degraded").finding.severity is Severity.CRITICAL
+
+    @pytest.mark.parametrize(
+        ("lost", "told"),
+        [
+            ((0,), "card or slot, not the fabric; feeds the line rate"),
+            (range(8), "as all of its model here, not a fault of this card"),
+        ],
+    )
+    def test_a_long_name_cuts_nothing_off(self, lost: Iterable[int], told: str) -> None:
+        """What it is not stands at the end, whole."""
+        infos = tuple(
+            replace(info, id=PortId(f"rdmaP2380{rail}p0s0", 1))
+            for rail, info in enumerate(cards())
+        )
+        made = Machine(Pcie, infos=infos, link=None)
+        for rail in range(8):
+            width = 8 if rail in lost else 16
+            link = PciLink(64.0, width, 64.0, 16)
+            made.pci(rail, link, PciLink(64.0, 16, 64.0, 16))
+        made.sample(2)
+        summaries = [i.finding.summary for i in made.incidents.open()]
+        assert summaries
+        assert all(summary.endswith(told) for summary in summaries)
 
     def test_management_is_no_part_of_the_fabric(self) -> None:
         """It never drains a node."""
@@ -260,6 +308,74 @@ class TestErrors:
             made.run(5)
         finding = made.open_of("pcie_errors").finding
         assert [e.signal for e in finding.evidence] == ["kmsg", "kmsg_line"]
+
+    def test_firmware_that_has_aer_to_itself(self) -> None:
+        """What it had repaired is told as a storm once it is one."""
+        made = machine()
+        for _ in range(12):
+            made.says(driver(2, FIRMWARE_FIRST))
+            made.run(5)
+        finding = made.open_of("pcie_errors").finding
+        assert (finding.subject.device, finding.severity) == (
+            "mlx5_2",
+            Severity.WARNING,
+        )
+        assert "repaired, but far too many" in finding.summary
+
+    def test_one_repaired_error_of_firmware_is_noise(self) -> None:
+        """As one of AER is."""
+        made = machine()
+        made.says(driver(2, FIRMWARE_FIRST))
+        made.run(30)
+        assert made.opened == []
+
+    @pytest.mark.parametrize(
+        ("severity", "expected"),
+        [("0x00062010", Severity.CRITICAL), ("0x00002010", Severity.WARNING)],
+    )
+    def test_firmware_tells_what_was_not_repaired(
+        self, severity: str, expected: Severity
+    ) -> None:
+        """It is fatal where the device calls an error of this sort fatal."""
+        made = machine()
+        made.says(
+            driver(2, "AER: aer_status: 0x00040000, aer_mask: 0x00000000"),
+            driver(2, f"AER: aer_uncor_severity: {severity}"),
+        )
+        made.run(5)
+        finding = made.open_of("pcie_errors").finding
+        assert finding.severity is expected
+        assert [e.value for e in finding.evidence if e.signal == "kmsg"] == [1]
+
+    def test_a_masked_error_of_firmware_is_not_fatal(self) -> None:
+        """A bit that its mask puts aside says nothing of this error."""
+        made = machine()
+        made.says(
+            driver(2, "AER: aer_status: 0x00040010, aer_mask: 0x00040000"),
+            driver(2, "AER: aer_uncor_severity: 0x00040000"),
+        )
+        made.run(5)
+        assert made.open_of("pcie_errors").finding.severity is Severity.WARNING
+
+    def test_recovery_that_failed(self) -> None:
+        """The port above says that the device below was not brought back."""
+        made = machine()
+        made.says("pcieport 0000:30:01.0: AER: device recovery failed")
+        made.run(5)
+        finding = made.open_of("pcie_errors").finding
+        assert finding.subject.device == "mlx5_2"
+        assert finding.severity is Severity.WARNING
+
+    def test_two_lines_of_one_error(self) -> None:
+        """Lines that tell of the same error differently are not added up."""
+        made = machine()
+        made.says(
+            driver(2, FATAL.replace("Fatal", "Non-Fatal")),
+            "pcieport 0000:30:01.0: AER: device recovery failed",
+        )
+        made.run(5)
+        evidence = made.open_of("pcie_errors").finding.evidence
+        assert [e.value for e in evidence if e.signal == "kmsg"] == [1, 1]
 
     def test_the_slot_above_reports(self) -> None:
         """An error that the root port saw is that of the device below."""

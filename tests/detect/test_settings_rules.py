@@ -14,7 +14,7 @@ from fabricmon.config import Settings
 from fabricmon.detect.settings_case import Case, Fit, effective, version_of
 from fabricmon.detect.settings_rdma import better_class, is_routable, survived_seconds
 from fabricmon.detect.settings_rules import ALIKE, RULES
-from fabricmon.model import Gid, LibrarySetting, PortId
+from fabricmon.model import NO_CLASS, Gid, LibrarySetting, PortId
 from fabricmon.parse.words import LinkLayer
 from tests.detect.settings_ground import (
     LOCAL,
@@ -267,7 +267,9 @@ class TestPriorities:
             ({"pfc_enabled": ()}, Fit.MISMATCH),
             ({"pfc_enabled": None}, Fit.UNKNOWN),
             ({"dscp_to_priority": None}, Fit.UNKNOWN),
+            ({"dscp_to_priority": ()}, Fit.UNKNOWN),
             ({"traffic_class": 0}, Fit.MISMATCH),
+            ({"traffic_class": NO_CLASS}, Fit.OK),
         ],
     )
     def test_what_the_port_has(self, parts: dict[str, object], fit: Fit) -> None:

@@ -134,6 +134,17 @@ class TestRailSlow:
         assert finding.subject.rail == 6
         assert finding.confidence < 0.8
 
+    def test_two_rails_that_drift_are_two_findings(self) -> None:
+        """As many may drift as may be slow at once; more are something else."""
+        for which, told in (((2, 5), {2, 5}), ((1, 2, 5), set())):
+            rails = Rails()
+            rails.play(*healthy(), 20)
+            duty, rate = healthy()
+            for rail in which:
+                duty[rail], rate[rail] = 7 * STEP, 0.68
+            found = rails.play(duty, rate, 12)
+            assert {each.subject.rail for each in found} == told
+
     def test_a_rail_that_was_always_so_did_not_drift(self) -> None:
         """Its own past is known from the job's first windows."""
         assert Rails().play(*slow(6, busy=7 * STEP, rate=0.72), 60) == []
@@ -440,6 +451,26 @@ class TestBlindness:
         """With two nobody knows which one is odd."""
         rails = Rails(infos=RAILS[:2])
         assert "2 rails" in next(iter(rails.detector.blind(rails.view()))).reason
+
+    def test_a_job_of_two_rails_cannot_be_compared(self) -> None:
+        """The node has eight; the job's are too few, and it is said of how many."""
+        jobs = (
+            JobUse("big", "job", rails=tuple(range(6))),
+            JobUse("small", "job", rails=(6, 7)),
+        )
+        rails = Rails(jobs=jobs)
+        blind = list(rails.detector.blind(rails.view()))
+        assert [item.kind for item in blind] == list(Stragglers.kinds)
+        assert "2 of 8 rails" in blind[0].reason
+
+    def test_jobs_of_three_rails_are_compared(self) -> None:
+        """Nothing is missing there, nor for rails that no job uses."""
+        jobs = (
+            JobUse("one", "job", rails=(0, 1, 2)),
+            JobUse("two", "job", rails=(3, 4, 5)),
+        )
+        rails = Rails(jobs=jobs)
+        assert list(rails.detector.blind(rails.view())) == []
 
     def test_a_node_with_rails_sees(self) -> None:
         """Nothing is said where all is there."""

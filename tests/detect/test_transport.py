@@ -20,7 +20,7 @@ from fabricmon.parse.words import PortState
 from fabricmon.replaying import Replay
 from tests.manifest import SYSFS
 from tests.node import RAILS
-from tests.rails import LINE, ROCE, Rails
+from tests.rails import LINE, MLX5, ROCE, Rails
 from tests.traces import of_manifest, write
 
 SLOW = 0.15  # share of the rails' rate that a port has with stale connections
@@ -87,6 +87,27 @@ class TestRetries:
         idle.every(0, packet_seq_err=0.25)
         idle.run(180)
         assert len(idle.found("transport_retries")) == 1
+
+    def test_adaptive_timers_are_held_against_the_traffic(self) -> None:
+        """Four in a minute cost microseconds each: nothing, until they are a share."""
+        files = {**MLX5, "roce_adp_retrans_to": Directory.HW_COUNTERS}
+        node = Rails(Transport, files=files)
+        for _ in range(24):
+            node.grow(node.rail(2), roce_adp_retrans_to=1)
+            node.run(15)
+        assert node.opened == []
+        node.every(2, roce_adp_retrans_to=2000)
+        node.run(300)
+        assert node.open_of("transport_retries").finding.severity is Severity.WARNING
+
+    def test_acknowledge_timers_count_at_any_traffic(self) -> None:
+        """Each one stops a connection for seconds, however much the others send."""
+        node = Rails(Transport)
+        node.load = 0.9
+        for _ in range(24):
+            node.grow(node.rail(2), local_ack_timeout_err=1)
+            node.run(15)
+        assert node.open_of("transport_retries").finding.severity is Severity.WARNING
 
     def test_rare_losses_that_do_not_end(self) -> None:
         """One in a few seconds is found over ten minutes, a burst of as many is not."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.fleet import cause_cases, rail_cases, vote_cases
+from tests.fleet import cause_cases, priority_cases, rail_cases, vote_cases
 from tests.fleet.promtool import Case
 
 
@@ -13,3 +13,4 @@ def cases() -> Iterator[Case]:
     yield from cause_cases.cases()
     yield from vote_cases.cases()
     yield from rail_cases.cases()
+    yield from priority_cases.cases()

@@ -34,7 +34,9 @@ def known_labels() -> set[str]:
     """Return every label that a series or an earlier rule brings."""
     found = {label for labels in exported().values() for label in labels}
     for rule in RULES:
-        found |= set(re.findall(r'label_replace\([\s\S]*?,\s*"(\w+)", ', rule.expr))
+        found |= set(
+            re.findall(r',\s*"(\w+)", "[^"]*", "\w*", "[^"]*"\s*\)', rule.expr)
+        )
     return found | SCRAPER | RENAMED | {"quantile"}
 
 

@@ -70,7 +70,7 @@ def devlink(data: bytes) -> None:
 def bridging(data: bytes) -> None:
     """Read data centre bridging."""
     use = parse_answer(data, "eth0", 1)
-    if use is not None and use.dscp_to_priority is not None:
+    if use is not None and use.dscp_to_priority:
         assert len(use.dscp_to_priority) == 64
         assert max(use.dscp_to_priority) < 8
 

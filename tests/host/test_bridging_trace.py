@@ -65,6 +65,13 @@ class TestReading:
         assert use is not None
         assert use.ecn_enabled == enabled
 
+    @pytest.mark.parametrize("known", [None, {}])
+    def test_no_map_is_not_an_unread_one(self, known: dict[str, int] | None) -> None:
+        """A port that looks at no DSCP differs from one that nobody could ask."""
+        use = from_trace("eth0", Bridging(dscp_to_priority=known))
+        assert use is not None
+        assert use.dscp_to_priority == (None if known is None else ())
+
     def test_numbers_that_are_none(self) -> None:
         """A DSCP or priority that does not exist is passed over."""
         known = Bridging(dscp_to_priority={"64": 1, "x": 2, "7": 9, "8": 1})
@@ -79,7 +86,8 @@ def test_a_recording_answers_as_the_node_did(tmp_path: Path) -> None:
     path = tmp_path / "node.trace.jsonl"
     recorder = RecordingHost(node, path, "node")
     answers: list[PriorityUse | None] = []
-    for use in (LOSSLESS, LOSSLESS, PriorityUse("eth0", pfc_enabled=()), None):
+    by_tag = PriorityUse("eth0", pfc_enabled=(), dscp_to_priority=())
+    for use in (LOSSLESS, LOSSLESS, PriorityUse("eth0", pfc_enabled=()), by_tag, None):
         node.bridges.pop("eth0", None)
         if use is not None:
             node.bridges["eth0"] = use
@@ -88,8 +96,8 @@ def test_a_recording_answers_as_the_node_did(tmp_path: Path) -> None:
     recorder.close()
     assert recorder.unfaithful == 0
     replay = ReplayHost(TraceReader(path))
-    for seconds, answer in zip((0, 10, 20, 30), answers, strict=True):
+    for seconds, answer in zip((0, 10, 20, 30, 40), answers, strict=True):
         replay.advance(seconds)
         assert replay.bridging("eth0") == answer
     replay.close()
-    assert path.read_text().count('"dcb"') == 4
+    assert path.read_text().count('"dcb"') == 6

@@ -37,12 +37,12 @@ class TestAnswer:
         assert use.ecn_enabled is None
 
     def test_a_port_that_trusts_the_tag(self) -> None:
-        """Without an entry for any DSCP nothing is said of where they go."""
+        """Without an entry for any DSCP it looks at none: that is known, not unread."""
         without = FOUND.replace(bytes.fromhex("05031a00"), bytes.fromhex("01031a00"))
         without = without.replace(bytes.fromhex("05063000"), bytes.fromhex("01063000"))
         use = parse_answer(without, "eth0", 1)
         assert use is not None
-        assert (use.pfc_enabled, use.dscp_to_priority) == ((3,), None)
+        assert (use.pfc_enabled, use.dscp_to_priority) == ((3,), ())
 
     def test_a_refusal(self) -> None:
         """A driver without bridging is an error with the kernel's number."""

@@ -20,7 +20,7 @@ FAULT_IDS = [
     for first, last in ((1, 15), (20, 29), (30, 42), (50, 57))
     for n in range(first, last + 1)
 ]
-NEGATIVE_IDS = [f"N{n:02d}" for n in range(1, 50)]
+NEGATIVE_IDS = [f"N{n:02d}" for n in range(1, 51)]
 
 KINDS = frozenset({
     "port_down", "port_not_active", "port_flap", "port_flapping", "link_errors",

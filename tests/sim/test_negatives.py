@@ -4,7 +4,9 @@ import pytest
 
 from fabricmon.sim.effects import (
     Counting,
+    Frozen,
     Gone,
+    Inflow,
     JobEnds,
     KernelLines,
     LogLines,
@@ -25,6 +27,7 @@ from fabricmon.sim.effects import (
     WallStep,
 )
 from fabricmon.sim.meters import Meter
+from fabricmon.sim.scenario import JobPlan
 from tests.sim.injected import B300, PFC, ROCE, fleet, injected, of
 
 
@@ -309,10 +312,35 @@ def test_moved_netdev_leaves_the_device() -> None:
     assert len(made.effects) == 8
 
 
+def test_storage_reads_load_one_rail_of_every_node() -> None:
+    """The same rail everywhere, with a few errors that PCIe corrected."""
+    made = injected("N50", fleet(nodes=3), node=None, share=0.1, corrected=14)
+    flows, steps = of(made, Inflow), of(made, Step)
+    assert sorted(flow.port.node for flow in flows) == [0, 1, 2]
+    assert len({flow.port.device for flow in flows}) == 1
+    assert {flow.share for flow in flows} == {0.1}
+    assert {(step.meter, step.amount) for step in steps} == {
+        (Meter.AER_CORRECTABLE, 14)
+    }
+
+
 @pytest.mark.parametrize("what", ["N20", "N21", "N37", "N38", "N48"])
 def test_plain_life_has_no_effects(what: str) -> None:
     """What is done there, jobs do."""
     assert injected(what).effects == ()
+
+
+def test_job_that_leaves_a_shared_node_keeps_its_devices_busy() -> None:
+    """For a while after its end, on its own rails."""
+    jobs = (JobPlan(id="a", rails=(0, 1)), JobPlan(id="b", rails=(2, 3), end=500))
+    made = injected("N38", fleet(jobs=jobs), release=30, canceled=1)
+    busy = of(made, Frozen)
+    assert {(e.device, e.begin, e.end) for e in busy} == {
+        ("mlx5_2", 500, 530),
+        ("mlx5_4", 500, 530),
+    }
+    assert all(e.read_seconds > 1 for e in busy)
+    assert len(of(made, KernelLines)) == 2
 
 
 def test_start_ramp_surrounds_the_start() -> None:

@@ -14,6 +14,7 @@ from fabricmon.sim.effects import (
     Effect,
     Frozen,
     Gone,
+    Inflow,
     JobEnds,
     KernelLines,
     Level,
@@ -441,3 +442,15 @@ def test_what_may_not_be_seen_is_not_written() -> None:
     assert fleets.text(played, f"{folder}/current_link_width") == "ENOENT"
     assert fleets.text(played, f"{folder}/aer_dev_fatal") == "ENOENT"
     assert at(played, 200.0, "counters/link_downed") == "1"
+
+
+def test_inflow_adds_to_what_jobs_carry() -> None:
+    """A tenth of the line more comes in while it lasts, and nothing more goes out."""
+    begin, end, line = 100.0, 200.0, 400e9 / 8
+    grown = {}
+    for file in ("counters/port_rcv_data", "counters/port_xmit_data"):
+        plain, more = host(), host(Inflow(PORT, begin, end, 0.1))
+        values = [int(at(played, 300.0, file)) * 4 for played in (plain, more)]
+        grown[file] = values[1] - values[0]
+    added = pytest.approx(0.1 * line * (end - begin), rel=1e-3)
+    assert grown == {"counters/port_rcv_data": added, "counters/port_xmit_data": 0}

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from fabricmon.config import Config, Devices
-from fabricmon.model import HostPath, PriorityUse
+from fabricmon.model import NO_CLASS, HostPath, PriorityUse
 from tests.fake_host import FakeHost
 from tests.manifest import SYSFS
 from tests.sources.polls import only, poll
@@ -210,7 +210,37 @@ class TestBridging:
         assert look(host).priorities == (PriorityUse("eth0", (3,), (3,), table, 106),)
         host.put("/sys/class/net/eth0/qos/trust", "pcp\n")
         (use,) = look(host).priorities
+        assert use.dscp_to_priority == ()
+        host.bridges["eth0"] = PriorityUse("eth0", (3,), None, ())
+        host.put("/sys/class/net/eth0/qos/trust", "dscp\n")
+        (use,) = look(host).priorities
         assert use.dscp_to_priority is None
+
+    @pytest.mark.parametrize(
+        ("text", "found"),
+        [
+            ("", NO_CLASS),
+            ("Global tclass=106\nsrc_ip=10.0.0.1 tclass=8\n", 106),
+            ("src_ip=10.0.0.1 tclass=8\n", NO_CLASS),
+            ("Global tclass=x\n", None),
+        ],
+    )
+    def test_a_class_that_is_not_enforced(self, text: str, found: int | None) -> None:
+        """None is enforced, or nobody could look: these are two answers."""
+        host = with_gpu()
+        host.put("/sys/class/infiniband/mlx5_0/tc/1/traffic_class", text)
+        host.bridges["eth0"] = PriorityUse("eth0", (3,))
+        (use,) = look(host).priorities
+        assert use.traffic_class == found
+
+    def test_the_type_of_service_of_rdma_cm(self) -> None:
+        """Read where somebody made its folder, else not known."""
+        host = with_gpu()
+        host.bridges["eth0"] = PriorityUse("eth0", (3,))
+        assert look(host).priorities[0].default_tos is None
+        folder = "/sys/kernel/config/rdma_cm/mlx5_0/ports/1"
+        host.put(f"{folder}/default_roce_tos", "106\n")
+        assert look(host).priorities[0].default_tos == 106
 
     def test_infiniband_is_not_asked(self) -> None:
         """Priorities of Ethernet say nothing of it, and asking would cost."""

@@ -17,6 +17,7 @@ DROP_INS = sorted((SYSTEMD / "fabricmon.service.d").glob("*.conf.example"))
 EXPOSURE = {
     "housekeeping-cores.conf.example": 2.0,
     "idle-class.conf.example": 2.0,
+    "kernel-log-journal.conf.example": 2.0,
     "kernel-log.conf.example": 2.2,
     "metrics-everywhere.conf.example": 2.0,
     "mqtt.conf.example": 2.0,

@@ -18,6 +18,7 @@ from fabricmon.sim.faults import (
     pause,
     pcie,
     presence,
+    storage,
     surroundings,
     transport,
 )
@@ -40,6 +41,7 @@ _FAMILIES = (
     counts.ROWS,
     presence.ROWS,
     loads.ROWS,
+    storage.ROWS,
     surroundings.ROWS,
 )
 
@@ -58,7 +60,7 @@ def class_of(what: str) -> FaultClass:
         raise ConfigError(
             f"no class {what!r}",
             key="inject.what",
-            remedy="F01 to F57 and N01 to N49 as in docs/scenarios.md",
+            remedy="F01 to F57 and N01 to N50 as in docs/scenarios.md",
         )
     return row
 

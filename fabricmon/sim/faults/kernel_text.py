@@ -98,6 +98,14 @@ def health_compromised(address: str) -> tuple[str, ...]:
     )
 
 
+def command_canceled(address: str) -> str:
+    """Return what a driver prints of a command that found no place in the queue."""
+    return (
+        f"mlx5_core {address}: wait_func:1150:(pid 4711): DESTROY_MKEY(0x202) canceled "
+        "on out of queue timeout."
+    )
+
+
 def register_refused(address: str) -> str:
     """Return what a function without rights gets when it asks for a register."""
     return (

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fabricmon.sim.effects import Counting, Effect, JobEnds, Made, SimPort
+from fabricmon.sim.effects import (
+    Counting,
+    Effect,
+    Frozen,
+    JobEnds,
+    KernelLines,
+    Made,
+    SimPort,
+)
 from fabricmon.sim.faults.case import Case, case_of
+from fabricmon.sim.faults.kernel_text import command_canceled
 from fabricmon.sim.faults.pace import stretched
 from fabricmon.sim.faults.patterns import busy_rates, network_pauses, notified
 from fabricmon.sim.faults.row import (
@@ -75,6 +84,30 @@ def plain(injection: Injection, plan: Plan, draw: Draw) -> Made:
     """Return nothing: only the scenario's jobs say what is done."""
     row = next(each for each in _PLAIN if each.id == injection.what)
     return _quiet(case_of(row, injection, plan, draw), ())
+
+
+def shared_node(injection: Injection, plan: Plan, draw: Draw) -> Made:
+    """N38: jobs share nodes; one that ends gives its memory back, which takes time."""
+    case = case_of(SHARED, injection, plan, draw)
+    effects: list[Effect] = []
+    if not case.number("release"):
+        return _quiet(case, effects)
+    for port in _rails(case):
+        for work in plan.work(port):
+            if work.end < plan.duration:
+                effects += _released(case, port, work.end)
+    return _quiet(case, effects)
+
+
+def _released(case: Case, port: SimPort, begin: float) -> list[Effect]:
+    """Return what a device shows that a job has left: slow answers, perhaps a line."""
+    until = min(begin + case.number("release"), case.plan.duration)
+    slow = case.number("read_seconds")
+    effects: list[Effect] = [Frozen(port.node, port.device, begin, until, slow)]
+    if case.draw.uniform(0, 1) < case.number("canceled"):
+        line = command_canceled(case.plan.pci_address(port))
+        effects.append(KernelLines(port.node, until, (line,)))
+    return effects
 
 
 def pause_only(injection: Injection, plan: Plan, draw: Draw) -> Made:
@@ -155,7 +188,6 @@ _PLAIN = (
     FaultClass("N20", "Idle cluster", Group.NOT_NETWORK, plain),
     FaultClass("N21", "Checkpoints", Group.NOT_NETWORK, plain),
     FaultClass("N37", "Another job mix on every node", Group.NOT_NETWORK, plain),
-    FaultClass("N38", "Two jobs share a node", Group.NOT_NETWORK, plain),
     FaultClass("N48", "Broker or Prometheus is down", Group.HOST, plain),
 )
 
@@ -182,6 +214,17 @@ END = FaultClass(
     parameters=(
         Parameter("again", default=False, unit="",
                   meaning="Whether it starts again after a minute or two"),
+    ),
+)  # fmt: skip
+SHARED = FaultClass(
+    "N38", "Two jobs share a node", Group.NOT_NETWORK, shared_node,
+    parameters=(
+        Parameter("release", 0.0, "s", "Time for which a device answers slowly once its "
+                  "job has ended", high=45),
+        Parameter("read_seconds", (1.1, 2.5), "s", "What a read takes meanwhile",
+                  low=0, high=5),
+        Parameter("canceled", 0.25, "1", "Share of the devices whose driver gives a "
+                  "command up", high=1),
     ),
 )  # fmt: skip
 PAUSE_ONLY = FaultClass(
@@ -227,6 +270,7 @@ GPU = FaultClass(
 )  # fmt: skip
 
 ROWS = (
-    STORAGE, RAMP, END, PAUSE_ONLY, NOTIFIED, REORDER, PEER, WAITING, BENCHMARK, GPU,
+    STORAGE, RAMP, END, SHARED, PAUSE_ONLY, NOTIFIED, REORDER, PEER, WAITING,
+    BENCHMARK, GPU,
     *_PLAIN,
 )  # fmt: skip

@@ -99,7 +99,7 @@ Make: TypeAlias = Callable[[Injection, Plan, Draw], Made]
 
 @dataclass(frozen=True, slots=True)
 class FaultClass:
-    """A fault class (``F01`` to ``F57``) or a negative (``N01`` to ``N49``).
+    """A fault class (``F01`` to ``F57``) or a negative (``N01`` to ``N50``).
 
     ``accept`` are the kinds that answer it, none for a negative; ``deadline`` seconds
     are the most that may pass from the complete signature to such an answer.
