@@ -182,6 +182,10 @@ class Stragglers(Section, frozen=True):
     """Share of the rails that must be busy for a window to be judged."""
     active_samples: Count = 2
     """Busy samples that the usual rail has in a window: fewer say nothing of a rate."""
+    ended_samples: Annotated[float, Meta(ge=1)] = 1.5
+    """A rail is done so many samples before the usual one: one may be half a phase."""
+    alone_samples: Count = 4
+    """Busy samples of a rail that works on, slowly, when all others have ended."""
     score: Annotated[float, Meta(gt=0)] = 4
     """Robust z-score (median and MAD) from which a rail differs from the others."""
     spread_floor: Annotated[float, Meta(gt=0, le=1)] = 0.05
@@ -209,6 +213,8 @@ class Stragglers(Section, frozen=True):
     """Share of windows in which a rail is as busy as the others, if it is of their job."""
     split_share: Ratio = 0.25
     """Share of the rails that may be slow at once: more are a job of their own."""
+    jitter_windows: Count = 5
+    """Judged windows without which nobody knows that a rail keeps pace otherwise."""
     jitter_episodes: Count = 2
     """Separate moments in which the same rail is slow: steps that take longer."""
     jitter_apart_seconds: Seconds = 20
@@ -217,6 +223,8 @@ class Stragglers(Section, frozen=True):
     """They count for so long."""
     idle_seconds: Seconds = 600
     """Without traffic for so long nothing is known of a rail any more."""
+    repaired_seconds: Pause = 300
+    """A rail with a place is not told without one so soon after: windows remember it."""
     drift_ratio: Annotated[float, Meta(gt=0, lt=1)] = 0.85
     """A rail so far below its own past, against the others, has become slow."""
     drift_weight: Annotated[float, Meta(gt=0, lt=1)] = 0.05

@@ -18,9 +18,6 @@ from fabricmon.value import Value
 MAD_TO_DEVIATION = 1.4826
 """A normal distribution's standard deviation is so many median absolute deviations."""
 
-_ALONE_SAMPLES = 4  # busy samples of a rail that works while all others have ended
-_ENDED_SAMPLES = 1.5  # of the others: one may lie at the end of their phase
-
 
 class Compared(Value, frozen=True):
     """What one window says: its usual rail, and the ports that differ from it.
@@ -68,7 +65,7 @@ def compare(window: RailWindow, limits: Stragglers, usual_p99: float) -> Compare
     lagging: set[PortId] = set()
     if judged:
         odd = {*_busier(window, limits), *_slower(window, limits)}
-        least = usual - _ENDED_SAMPLES * window.step
+        least = usual - limits.ended_samples * window.step
         lagging = {rail.port for rail in rails if rail.busy < least}
     elif len(rails) >= limits.least_rails:
         odd = set(_alone(window, limits, usual_p99))
@@ -108,7 +105,7 @@ def _slower(window: RailWindow, limits: Stragglers) -> list[PortId]:
     """
     rates = [rail.p99 for rail in window.rails]
     usual = median(rail.busy for rail in window.rails)
-    least = max(usual - _ENDED_SAMPLES * window.step, 1.5 * window.step)
+    least = max(usual - limits.ended_samples * window.step, 1.5 * window.step)
     scores = robust_scores(rates, limits.spread_floor)
     most = limits.rate_ratio * median(rates)
     return [
@@ -120,11 +117,11 @@ def _slower(window: RailWindow, limits: Stragglers) -> list[PortId]:
 
 def _alone(window: RailWindow, limits: Stragglers, usual_p99: float) -> list[PortId]:
     """Return the rail that still works, slowly, when all others have ended."""
-    ended = _ENDED_SAMPLES * window.step
+    ended = limits.ended_samples * window.step
     working = [rail for rail in window.rails if rail.busy > ended]
     if len(working) != 1:
         return []
     (rail,) = working
-    long = rail.busy >= (_ALONE_SAMPLES - 0.5) * window.step
+    long = rail.busy >= (limits.alone_samples - 0.5) * window.step
     slow = 0 < rail.p99 <= limits.rate_ratio * usual_p99
     return [rail.port] if long and slow else []

@@ -20,7 +20,6 @@ from fabricmon.model import PortId
 from fabricmon.value import Value
 
 _USUAL_WINDOWS = 10  # newest judged windows of which the usual rate is taken
-_JITTER_LEAST = 5  # judged windows without which a rail cannot be told to keep pace
 _LEAST_BUSY = 0.01  # a rail that works while no other does is no infinity
 _MEASURED_WINDOWS = 60  # newest ones of which a slow rail's numbers are taken
 _MOST_WINDOWS = 400  # without pause, fifteen minutes hold three hundred
@@ -186,7 +185,8 @@ class RailHistory:
     def _jitter(self, direction: str, judged: Sequence[Compared]) -> Iterator[SlowRail]:
         """Yield the one rail that is slow for moments, again and again."""
         odd_ones = sum(bool(window.odd) for window in self._windows)
-        if len(judged) < _JITTER_LEAST or odd_ones < self._limits.jitter_episodes:
+        limits = self._limits
+        if len(judged) < limits.jitter_windows or odd_ones < limits.jitter_episodes:
             return
         episodes = {
             rail.port: self._episodes(rail.port) for rail in self._windows[-1].rails

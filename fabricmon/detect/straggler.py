@@ -29,8 +29,6 @@ from fabricmon.detect.wording import subject_of
 from fabricmon.maintenance import under_maintenance
 from fabricmon.model import Blindness, Finding, PortId, PortView, View
 
-_REPAIRED_SECONDS = 300.0  # ten windows, in which a rail that was slow still shows
-
 
 class Stragglers:
     """Compares the rails of each job of the node in every burst window."""
@@ -183,6 +181,7 @@ class Stragglers:
             if is_rail(port) and port.status and port.status.rate.gbps
         )
         usual = rates[len(rates) // 2] if rates else None
+        repaired = self._limits.repaired_seconds
         ports = {port.info.id: port for port in view.ports}
         for where, (job, slow) in self._slow.items():
             port = ports.get(where)
@@ -192,7 +191,7 @@ class Stragglers:
             if signs:
                 self._named[where] = view.now
                 yield straggler_link(slow, port, signs, view, self._limits)
-            elif view.now - self._named.get(where, float("-inf")) > _REPAIRED_SECONDS:
+            elif view.now - self._named.get(where, float("-inf")) > repaired:
                 yield rail_slow(slow, job, view, self._limits)
 
     def _signs(
