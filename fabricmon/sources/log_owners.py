@@ -17,6 +17,9 @@ from fabricmon.sources.node_jobs import Pod, owner
 MOST_LOOKS = 64
 """Processes looked up in one poll; the others are in the next."""
 
+_OWN_NUMBERS = frozenset({"pods", "docker"})
+"""Origins whose processes have other numbers than the node's."""
+
 _RANDOM_LETTERS = 5
 """At the end of a pod's name, by what Kubernetes adds to that of its Job."""
 
@@ -75,7 +78,9 @@ class Owners:
             return replace(event, job=place.job, pod=pod, namespace=namespace)
         if event.pod is not None and event.namespace is not None:
             return replace(event, job=f"{event.namespace}/{event.pod}")
-        if event.pid is None or place.contained or not self._is_node(event.host):
+        if event.pid is None or place.origin in _OWN_NUMBERS:
+            return event
+        if not self._is_node(event.host):
             return event
         return self._by_process(event, self._owner(log.serial, event.pid))
 
