@@ -37,6 +37,7 @@ _GIGA = 1e9
 _MILLI = 1e-3
 _IDLE_SAMPLES = 1  # an idle port costs so many reads a window
 _LEAST_SAMPLES = 2
+_BETWEEN_RESTS = 4  # graces: jobs that begin every minute do not blind the node
 _OLD_WINDOWS = 2  # so many periods without a window: it says nothing of now
 _RAILS = frozenset({Role.COMPUTE, Role.UNKNOWN})
 
@@ -140,7 +141,9 @@ class Bursts:
         """
         if job_starts != self._job_starts:
             self._job_starts = job_starts
-            self._settles_until = now + self._limits.job_grace_seconds
+            grace = self._limits.job_grace_seconds
+            if now >= self._settles_until + _BETWEEN_RESTS * grace:
+                self._settles_until = now + grace
         if now < self._look_again:
             return
         limits = self._limits
