@@ -38,7 +38,6 @@ _MILLI = 1e-3
 _IDLE_SAMPLES = 1  # an idle port costs so many reads a window
 _LEAST_SAMPLES = 2
 _BETWEEN_RESTS = 4  # graces: jobs that begin every minute do not blind the node
-_OLD_WINDOWS = 2  # so many periods without a window: it says nothing of now
 _RAILS = frozenset({Role.COMPUTE, Role.UNKNOWN})
 
 
@@ -146,9 +145,7 @@ class Bursts:
                 self._settles_until = now + grace
         if now < self._look_again:
             return
-        limits = self._limits
-        keep = _OLD_WINDOWS * limits.every_seconds + limits.window_seconds
-        keep += limits.job_grace_seconds
+        keep = self._limits.patience_seconds
         ends = {port: kept[-1].ended for port, kept in self._newest.items() if kept}
         for port in [port for port, ended in ends.items() if now - ended > keep]:
             del self._newest[port], ends[port]

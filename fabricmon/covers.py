@@ -111,9 +111,10 @@ def covers_of(kind: str) -> tuple[Cover, ...]:
     )
 
 
-def is_told_with_another(finding: Finding) -> bool:
-    """Tell whether a finding of the same kind tells of this one: one cause."""
-    return any(each.signal == TOLD_WITH for each in finding.evidence)
+def told_with(finding: Finding) -> str | None:
+    """Return the device whose finding of the same kind tells of this one: one cause."""
+    named = (each.value for each in finding.evidence if each.signal == TOLD_WITH)
+    return next((str(value) for value in named), None)
 
 
 def devices_of(finding: Finding) -> frozenset[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from fabricmon.config import Config, Mode
-from fabricmon.covers import covers_of, is_told_with_another
+from fabricmon.covers import covers_of, told_with
 from fabricmon.kinds import BY_SLUG, KINDS, Kind
 from fabricmon.maintenance import under_maintenance
 from fabricmon.model import (
@@ -124,10 +124,14 @@ class Incidents:
         changes = self._follow_modes(wall)
         changes += self._resolve(live, now, wall, held)
         told = self._told(live)
-        for key, finding in live.items():
+        speaking: set[tuple[str, str | None]] = set()
+        for key, finding in _leaders_first(live):
             silent = under_maintenance(finding.subject, maintenance, wall)
             silent = silent or self._is_covered(finding, wall, told)
+            silent = silent or (finding.kind, told_with(finding)) in speaking
             case = self._cases.get(key)
+            if case is not None or not silent:
+                speaking.add((finding.kind, finding.subject.device))
             if case is not None:
                 changes += self._see(case, finding, now, wall, silent=silent)
             elif not silent:
@@ -224,8 +228,6 @@ class Incidents:
         subject = finding.subject
         if subject.device is None:
             return False
-        if is_told_with_another(finding):
-            return True
         enough = (True,) if self._mode(finding.kind) == "on" else (True, False)
         age = wall - finding.onset
         return any(
@@ -291,6 +293,11 @@ class Incidents:
 
     def _mode(self, kind: str) -> Mode:
         return self._modes.get(kind, "on")
+
+
+def _leaders_first(live: dict[_Key, Finding]) -> list[tuple[_Key, Finding]]:
+    """Return what tells of others before those: it may be silent itself."""
+    return sorted(live.items(), key=lambda item: told_with(item[1]) is not None)
 
 
 def _is_over(case: _Case, now: float, held: Callable[[Subject], bool]) -> bool:

@@ -32,6 +32,11 @@ class Bursts(Section, frozen=True):
     job_grace_seconds: Pause = 60
     """Nothing is sampled so long after a job began: firmware is busy connecting it."""
 
+    @property
+    def patience_seconds(self) -> float:
+        """For how long a window says something of now: two were missed, or a rest."""
+        return 2 * self.every_seconds + self.window_seconds + self.job_grace_seconds
+
 
 class LocalEvidence(Section, frozen=True):
     """What makes a port the culprit where others see only symptoms of transport."""
@@ -209,6 +214,8 @@ class Stragglers(Section, frozen=True):
     more_traffic_ratio: Annotated[float, Meta(gt=1)] = 1.1
     """Bytes against the usual rail since a rail is odd: from so many it has traffic
     besides (storage, another job) and is not slow. Rails of a job carry the same."""
+    more_traffic_seconds: Seconds = 300
+    """They are counted over so long at most: what was before is over."""
     keeping_share: Ratio = 0.8
     """Share of windows in which a rail is as busy as the others, if it is of their job."""
     split_share: Ratio = 0.25

@@ -14,6 +14,7 @@ from dataclasses import replace
 from fabricmon.config import Fusion
 from fabricmon.covers import DEVICES, TOLD_WITH
 from fabricmon.detect.device_places import model_of
+from fabricmon.maintenance import under_maintenance
 from fabricmon.model import Action, Evidence, Finding, Hca, PortInfo, Severity, View
 from fabricmon.parse.pci_path import pci_functions
 from fabricmon.summaries import one_line
@@ -66,7 +67,7 @@ class HostCauses:
             self._paths |= {
                 hca.name: pci_functions(hca.pci_path) for hca in view.hcas
             }  # fmt: skip
-        mine = {_key(each): each for each in findings if each.kind in OF_HOST}
+        mine = {_key(each): each for each in findings if _may_lead(each, view)}
         if len(mine) < _SEVERAL:
             self._groups, self._telling = (), frozenset()
             return list(findings)
@@ -172,6 +173,16 @@ class HostCauses:
         return replace(
             first, summary=summary, evidence=(*first.evidence, number, named)
         )
+
+
+def _may_lead(finding: Finding, view: View) -> bool:
+    """Tell whether a finding speaks for itself; what is worked on or gone does not."""
+    if finding.kind not in OF_HOST:
+        return False
+    if under_maintenance(finding.subject, view.maintenance, view.wall):
+        return False
+    gone = any(finding.subject.device == each.name for each in view.missing)
+    return not gone or finding.kind == "device_missing"
 
 
 def _key(finding: Finding) -> _Key:

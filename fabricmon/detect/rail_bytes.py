@@ -26,7 +26,8 @@ def bytes_ratio(
 
     None where counters do not say so: of fewer rails than can be compared.
     """
-    seconds = max(view.now - slow.since, limits.least_seconds)
+    since = min(view.now - slow.since, limits.more_traffic_seconds)
+    seconds = max(since, limits.least_seconds)
     signal = (
         Signal.BYTES_RECEIVED
         if slow.direction == RECEIVED

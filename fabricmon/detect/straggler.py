@@ -29,6 +29,8 @@ from fabricmon.detect.wording import subject_of
 from fabricmon.maintenance import under_maintenance
 from fabricmon.model import Blindness, Finding, PortId, PortView, View
 
+_COMPARED_SECONDS = 900.0  # in which ten windows, and what they are held against
+
 
 class Stragglers:
     """Compares the rails of each job of the node in every burst window."""
@@ -54,7 +56,9 @@ class Stragglers:
         self._compute = ComputePace(self._limits)
         self._named: dict[PortId, float] = {}
         self._names: frozenset[str] = frozenset()
-        self._sampled: set[PortId] = set()
+        self._forgot_at = float("-inf")
+        self._rails: dict[PortId, float] = {}
+        self._patience = config.bursts.patience_seconds
         self._doubts = RailDoubts(config.bursts.suspicion_seconds)
         self.suspicious = False
         """Whether windows should follow each other: something is odd and not told."""
@@ -89,8 +93,15 @@ class Stragglers:
         for name in sorted({str(family(port.info.driver)) for port in rails}):
             if name in COARSE_BYTES:
                 return f"{name} counts bytes every {COARSE_BYTES[name]:g} s: too rarely"
-        told = {burst.port for burst in view.bursts}
-        mute = self._sampled & {port.info.id for port in rails} - told
+        told, known = {burst.port for burst in view.bursts}, self._rails
+        self._rails = {
+            port.info.id: known.get(port.info.id, view.now) for port in rails
+        }
+        mute = {
+            port
+            for port, since in self._rails.items()
+            if port not in told and view.now - since > self._patience
+        }
         if mute:
             return f"no bursts of {min(map(str, mute))}: its reads are slow or hang"
         return self._small_job(rails, view)
@@ -114,7 +125,6 @@ class Stragglers:
 
     def _take(self, windows: tuple[RailWindow, ...], view: View) -> None:
         self._note_names(view)
-        self._sampled.update(rail.port for each in windows for rail in each.rails)
         known = {(window.job, window.direction) for window in windows}
         if known != self._histories.keys():
             self._change_jobs(known)
@@ -127,7 +137,7 @@ class Stragglers:
             if history.newest_is_judged:
                 self._pace(window, ports)
             for slow in history.slow(window.direction):
-                if carries_more(slow, window.job, view, self._limits):
+                if self._is_excused(slow, window.job, ports[slow.port], view):
                     continue
                 best = self._slow.get(slow.port)
                 if best is None or _worse(slow, best[1]):
@@ -136,10 +146,23 @@ class Stragglers:
         newest = max(window.ended for window in windows)
         self.suspicious = bool(self._doubts.take(odd, newest))
 
+    def _is_excused(self, slow: SlowRail, job: str, port: PortView, view: View) -> bool:
+        """Tell whether a rail carries more, and not what a bad link sends again."""
+        if not carries_more(slow, job, view, self._limits):
+            return False
+        signs = self._signs(port, _usual_gbps(view), view)
+        return all(each.nature is not Nature.LINK for each in signs)
+
     def _note_names(self, view: View) -> None:
-        """Forget the past of rails of no known job where a job is new on the node."""
+        """Forget the past of rails of no known job where all jobs are others.
+
+        A job that joins those that go on is no reason, and short jobs that follow each
+        other are compared as one.
+        """
         names = frozenset(use.job for use in view.job.jobs)
-        if self._names and names - self._names:
+        is_other = self._names and names and not names & self._names
+        if is_other and view.now - self._forgot_at > _COMPARED_SECONDS:
+            self._forgot_at = view.now
             kept = {key: each for key, each in self._histories.items() if key[0]}
             self._histories = kept
             self._host.forget({job for job, _ in kept})
@@ -175,12 +198,7 @@ class Stragglers:
         A port that is repaired is not told as a rail whose place is unknown, while the
         windows of before still count.
         """
-        rates = sorted(
-            port.status.rate.gbps
-            for port in view.ports
-            if is_rail(port) and port.status and port.status.rate.gbps
-        )
-        usual = rates[len(rates) // 2] if rates else None
+        usual = _usual_gbps(view)
         repaired = self._limits.repaired_seconds
         ports = {port.info.id: port for port in view.ports}
         for where, (job, slow) in self._slow.items():
@@ -213,6 +231,16 @@ class Stragglers:
             and (sign.nature is not Nature.LINK or sign.at > trained)
         )
         return slowing if rate is None else (rate, *slowing)
+
+
+def _usual_gbps(view: View) -> float | None:
+    """Return the line rate of the usual rail."""
+    rates = sorted(
+        port.status.rate.gbps
+        for port in view.ports
+        if is_rail(port) and port.status and port.status.rate.gbps
+    )
+    return rates[len(rates) // 2] if rates else None
 
 
 def _is_worked_on(port: PortView, view: View) -> bool:

@@ -62,6 +62,8 @@ class JournalLog:
         self._prefix = prefix
         self._process: subprocess.Popen[bytes] | None = None
         self._retry_at = -inf
+        self._followed: str | None = None
+        self._look_at = -inf
         self._rest = b""
         self._skipping = False
         self._newest = self._known = -1  # microseconds: told, and told by the last one
@@ -73,6 +75,11 @@ class JournalLog:
 
     def lines(self, now: float) -> tuple[KernelLine, ...] | None:
         """Return what is new, None where it cannot be read; ``now`` as monotonic."""
+        if self._process is not None and now >= self._look_at:
+            self._look_at = now + RETRY_SECONDS
+            if self._folder() != self._followed:  # made persistent, or flushed late
+                self.close()
+                self._retry_at = now
         if self._process is None and not self._start(now):
             return None
         data, has_ended = self._read()
@@ -128,6 +135,7 @@ class JournalLog:
         except OSError:
             return False
         self._rest, self._skipping, self._known = b"", False, self._newest
+        self._followed, self._look_at = folder, now + RETRY_SECONDS
         if self._process.stdout is not None:
             os.set_blocking(self._process.stdout.fileno(), False)
         return True

@@ -24,10 +24,16 @@ _RANDOM_LETTERS = 5
 """At the end of a pod's name, by what Kubernetes adds to that of its Job."""
 
 
+_LONGEST_HOST = 63
+"""kubelet cuts a pod's host name so; NCCL ends it at the first dot."""
+
+
 def _host_names(pod: Pod) -> tuple[str, ...]:
     """Return what a pod may call itself: of an indexed Job without random letters."""
     job, _, random = pod.name.rpartition("-")
-    return (pod.name, job) if len(random) == _RANDOM_LETTERS else (pod.name,)
+    cut = pod.name[:_LONGEST_HOST].rstrip("-.")
+    names = (pod.name, cut, cut.partition(".")[0])
+    return (*names, job) if len(random) == _RANDOM_LETTERS else names
 
 
 class Owners:

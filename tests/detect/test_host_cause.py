@@ -8,16 +8,18 @@ from dataclasses import replace
 import pytest
 
 from fabricmon.config import Config
-from fabricmon.covers import is_told_with_another
+from fabricmon.covers import TOLD_WITH, told_with
 from fabricmon.detect.device_health import DeviceHealth
 from fabricmon.detect.host_cause import HostCauses
 from fabricmon.detect.inventory_check import DevicePresence
 from fabricmon.detect.pcie import Pcie
+from fabricmon.incidents import Incidents
 from fabricmon.model import (
     Action,
     Evidence,
     Finding,
     IncidentState,
+    MaintenanceWindow,
     MissingDevice,
     PciLink,
     PortInfo,
@@ -229,9 +231,40 @@ def narrow(rail: int, job: str | None = None) -> Finding:
 
 def told_by(findings: Iterable[Finding]) -> list[str | None]:
     """Return the devices whose finding is told by none but itself."""
-    return [f.subject.device for f in findings if not is_told_with_another(f)]
+    return [f.subject.device for f in findings if told_with(f) is None]
 
 
 def gone(info: PortInfo, since: float) -> MissingDevice:
     """Return a device that is not listed since then."""
     return MissingDevice(info.id.device, since, polls=3, ports=(info,))
+
+
+class TestWhoTells:
+    def test_what_is_worked_on_does_not_tell(self) -> None:
+        """Seven others have lost lanes as well: one of those tells, for all of them."""
+        made = machine()
+        window = MaintenanceWindow(until=WALL + 1e6, ports=("mlx5_0/1",))
+        made.maintenance = (window,)
+        lose_lanes(made, *range(8))
+        assert len(named(only(made))) == 7
+
+    def test_a_device_that_leaves_does_not_take_the_story_along(self) -> None:
+        """Fatal errors of the others are told though the first of them is gone."""
+        infos = cards()
+        made = machine(infos)
+        made.says(*(driver(rail, FATAL) for rail in (0, 1, 3, 4)))
+        made.missing = (gone(infos[0], made.now),)
+        made.run(120)
+        assert "pcie_errors" in made.opened
+
+    def test_a_silent_one_tells_for_nobody(self) -> None:
+        """What is told with it opens by itself."""
+        config = Config()
+        first, other = narrow(0), narrow(1)
+        shared = Evidence(TOLD_WITH, "mlx5_0", "", "fabricmon")
+        other = replace(other, evidence=(*other.evidence, shared))
+        window = MaintenanceWindow(until=WALL + 1e6, ports=("mlx5_0/1",))
+        told = Incidents(config, "node-1").update(
+            1.0, WALL, (other, first), lambda _: False, (window,)
+        )
+        assert [each.finding.subject.device for each in told] == ["mlx5_1"]

@@ -15,7 +15,9 @@ class TestBlindness:
         """Its device rests or hangs: nobody compares it any more."""
         rails = Rails()
         rails.play(*healthy(), 2)
+        assert list(rails.detector.blind(rails.view())) == []
         rails.bursts = tuple(b for b in rails.bursts if b.port != RAILS[2].id)
+        rails.now += 150
         blind = list(rails.detector.blind(rails.view()))
         assert [item.kind for item in blind] == list(Stragglers.kinds)
         assert str(RAILS[2].id) in blind[0].reason
@@ -36,3 +38,19 @@ class TestJobs:
         rails.jobs = (JobUse("2", "job"),)
         assert rails.play(*slow(1), 5) == []
         assert rails.play(*slow(1), 1)
+
+    def test_jobs_that_come_and_go_beside_it(self) -> None:
+        """A rail that is slow is told although a pod starts every half minute."""
+        rails = Rails()
+        for number in range(6):
+            rails.jobs = (JobUse("1", "job"), JobUse(f"pod-{number}", "kubernetes"))
+            found = rails.play(*slow(1))
+        assert found
+
+    def test_short_jobs_one_after_the_other(self) -> None:
+        """They are compared as one: a slow rail does not hide behind them."""
+        rails = Rails()
+        for number in range(9):
+            rails.jobs = (JobUse(f"array-{number}", "slurm"),)
+            found = rails.play(*slow(1))
+        assert found

@@ -152,6 +152,20 @@ class TestFollowing:
         assert log.lines(159.0) is None
         assert first(log, 1, 200.0) == [KernelLine(2.0, UP)]
 
+    def test_a_journal_that_moves(self, journal: Journal, log: JournalLog) -> None:
+        """Made persistent, or flushed late: its reader follows, and repeats nothing."""
+        journal.say(1, DOWN)
+        journal.wait()
+        assert len(first(log, 1)) == 1
+        moved = journal.root / "run/log/journal"
+        moved.parent.mkdir(parents=True)
+        (journal.root / "var/log/journal").rename(moved)
+        journal.file = moved / MACHINE / "system.journal"
+        journal.say(2, UP)
+        journal.wait()
+        found = first(log, 1, now=100.0 + live_journal.RETRY_SECONDS)
+        assert [line.text for line in found] == [UP]
+
     def test_the_end_leaves_no_process(self, journal: Journal, log: JournalLog) -> None:
         """Closing ends journalctl."""
         journal.say(1.0, DOWN)

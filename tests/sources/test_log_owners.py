@@ -1,5 +1,7 @@
 """Whose the lines of a log are: of this node, of a container on it, or of another."""
 
+from dataclasses import replace
+
 import pytest
 
 from fabricmon.config import Config
@@ -73,12 +75,15 @@ def test_a_container_has_a_host_name_of_its_own(origin: str) -> None:
         (event("train", pod="train-1"), False),
         (event("job-0"), True),
         (event("job-1"), False),
+        (event("long-" + "x" * 58), True),
+        (event("dotted"), True),
     ],
 )
 def test_pods_that_write_to_a_shared_folder(told: LogEvent, *, believed: bool) -> None:
     """Those with a log folder here are this node's."""
     place = LogPlace("/l/*", "configured")
-    assert is_believed(told, place, POD, INDEXED) is believed
+    named = (replace(POD, name=f"long-{'x' * 80}"), replace(POD, name="dotted.pod"))
+    assert is_believed(told, place, POD, INDEXED, *named) is believed
 
 
 def test_a_pod_where_pods_are_not_known() -> None:
