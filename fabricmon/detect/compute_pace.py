@@ -15,6 +15,7 @@ from msgspec import field
 
 from fabricmon.catalogue import Signal
 from fabricmon.config import Stragglers
+from fabricmon.detect.rail_bytes import mean_rate
 from fabricmon.detect.rail_windows import is_rail
 from fabricmon.detect.wording import clock
 from fabricmon.model import (
@@ -23,7 +24,6 @@ from fabricmon.model import (
     Finding,
     Mark,
     Part,
-    PortView,
     Severity,
     Subject,
     View,
@@ -165,15 +165,7 @@ def _sent(view: View) -> Iterator[float]:
     """Yield the bytes per second that each rail sent in the last minute."""
     for port in view.ports:
         if is_rail(port):
-            rate = _mean(port, view)
+            signal = Signal.BYTES_TRANSMITTED
+            rate = mean_rate(port.info.id, signal, MINUTE_SECONDS, view)
             if rate is not None:
                 yield rate
-
-
-def _mean(port: PortView, view: View) -> float | None:
-    specs = view.counters.by_signal(port.info.id, Signal.BYTES_TRANSMITTED)
-    for spec in specs[:1]:
-        delta = view.counters.delta(port.info.id, spec, MINUTE_SECONDS)
-        if delta is not None and delta.mark is Mark.OK and delta.seconds:
-            return delta.increase * spec.factor / delta.seconds
-    return None

@@ -64,9 +64,8 @@ class HostCauses:
         """Return the findings, those with one cause told of the worst of them."""
         if view.hcas is not self._hcas:
             self._hcas = view.hcas
-            self._paths |= {
-                hca.name: pci_functions(hca.pci_path) for hca in view.hcas
-            }  # fmt: skip
+            paths = {hca.name: pci_functions(hca.pci_path) for hca in view.hcas}
+            self._paths |= paths
         mine = {_key(each): each for each in findings if _may_lead(each, view)}
         if len(mine) < _SEVERAL:
             self._groups, self._telling = (), frozenset()

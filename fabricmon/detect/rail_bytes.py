@@ -36,7 +36,7 @@ def bytes_ratio(
     rates = {
         port.info.id: rate
         for port in _rails_of(job, view)
-        if (rate := _rate(port.info.id, signal, seconds, view)) is not None
+        if (rate := mean_rate(port.info.id, signal, seconds, view)) is not None
     }
     own = rates.get(slow.port)
     if own is None or len(rates) < limits.least_rails:
@@ -59,7 +59,7 @@ def _rails_of(job: str, view: View) -> Iterator[PortView]:
             yield port
 
 
-def _rate(port: PortId, signal: Signal, seconds: float, view: View) -> float | None:
+def mean_rate(port: PortId, signal: Signal, seconds: float, view: View) -> float | None:
     """Return the mean bytes per second, None where the counter is not to be trusted."""
     for spec in view.counters.by_signal(port, signal)[:1]:
         delta = view.counters.delta(port, spec, seconds)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from fabricmon.config import Config
-from fabricmon.model import Finding, JobUse, Reading
+from fabricmon.detect.local_evidence import LocalEvidence, LocalSign, Nature
+from fabricmon.model import Evidence, Finding, JobUse, PortView, Reading, View
 from fabricmon.parse.words import Rate
 from fabricmon.window import Window
 from tests.detect.rails import LINE, STEP, Rails, healthy, slow
@@ -139,3 +140,32 @@ def test_a_half_rate_rail_with_its_windows_alone(which: int) -> None:
         rails._carry(*same_bytes(which))
         found = super(Counted, rails).play(*seen)
     assert [each.subject.rail for each in found] == [which]
+
+
+class _Damaged(LocalEvidence):
+    """A first rail whose link damages what it carries."""
+
+    def of(self, port: PortView, view: View) -> tuple[LocalSign, ...]:
+        """Return that it does, now."""
+        shown = Evidence("symbol_error", 900, "errors", "counters")
+        sign = LocalSign(Nature.LINK, view.now, shown)
+        return (sign,) if port.info.rail == 0 else ()
+
+
+def test_what_a_bad_link_sends_again_is_no_excuse() -> None:
+    """Twice as busy with a fifth more bytes, all of them lost and sent again."""
+    rails = Counted()
+    rails.detector._local = _Damaged(Config())
+    rails.play(*healthy(), 5)
+    duty, rate = healthy()
+    duty[0], rate[0] = 2 * duty[0], 0.6 * rate[0]
+    (finding,) = rails.play(duty, rate, 10)
+    assert (finding.kind, finding.subject.device) == ("straggler_link", "mlx5_0")
+
+
+def test_traffic_that_is_over_excuses_nothing() -> None:
+    """A rail that read storage for long and then is slow is told within minutes."""
+    rails = Counted()
+    rails.play(*healthy(), 5)
+    assert rails.play(*more(0), 40) == []
+    assert rails.play(*same_bytes(0), 14)
