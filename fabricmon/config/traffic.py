@@ -230,6 +230,8 @@ class Stragglers(Section, frozen=True):
     """They count for so long."""
     idle_seconds: Seconds = 600
     """Without traffic for so long nothing is known of a rail any more."""
+    job_past_seconds: Pause = 900
+    """Jobs whose rails are not known, one after the other sooner: compared as one."""
     repaired_seconds: Pause = 300
     """A rail with a place is not told without one so soon after: windows remember it."""
     drift_ratio: Annotated[float, Meta(gt=0, lt=1)] = 0.85

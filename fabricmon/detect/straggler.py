@@ -29,8 +29,6 @@ from fabricmon.detect.wording import subject_of
 from fabricmon.maintenance import under_maintenance
 from fabricmon.model import Blindness, Finding, PortId, PortView, View
 
-_COMPARED_SECONDS = 900.0  # in which ten windows, and what they are held against
-
 
 class Stragglers:
     """Compares the rails of each job of the node in every burst window."""
@@ -161,7 +159,8 @@ class Stragglers:
         """
         names = frozenset(use.job for use in view.job.jobs)
         is_other = self._names and names and not names & self._names
-        if is_other and view.now - self._forgot_at > _COMPARED_SECONDS:
+        is_due = view.now - self._forgot_at > self._limits.job_past_seconds
+        if is_other and is_due:
             self._forgot_at = view.now
             kept = {key: each for key, each in self._histories.items() if key[0]}
             self._histories = kept
