@@ -141,6 +141,7 @@ class Intake:
             self._changes += sum(map(self.window.leave, silent))
         self.hardware.keep_answers(outcome)
         if entry.source.name == "state" and outcome.error is None:
+            self._pacing.pace_state(entry.target.name, self._now)
             return self._changes != changes  # read every second where nobody tells
         return bool(outcome.records) or outcome.error is not None
 
@@ -292,8 +293,6 @@ class Intake:
         changed = before is not None and before.state != merged.state
         if changed:
             self._pacing.watch_closely(status.port.device, status.at)
-        else:
-            self._pacing.pace_state(status.port.device, status.at)
         if merged.complete:
             self._pacing.look_again(status.port.device, status.at)
         if before is None or before.absent != merged.absent or changed:

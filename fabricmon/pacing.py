@@ -136,11 +136,10 @@ def counts_outages(hca: Hca, counters: Counters) -> bool:
 
 
 def _counts(port: HcaPort, counters: Counters) -> bool:
-    full = counters.saturated(port.id)
     return any(
         _is_trusted(spec, port)
-        and spec not in full
         and counters.value(port.id, spec) is not None
+        and spec not in counters.saturated(port.id)
         for spec in counters.by_signal(port.id, Signal.LINK_DOWN)
     )
 

@@ -118,12 +118,20 @@ class Pipeline:
         """Why they are not, as told by whoever keeps them."""
         self.deliveries: tuple[Delivery, ...] = ()
         """How the sinks that send fare, as told by whoever has them."""
-        self.snapshot = self._make_snapshot(start, None)
+        self._judged: tuple[Moment, View | None] = start, None
+        self._snapshot: Snapshot | None = None
 
     @property
     def config(self) -> Config:
         """The configuration in force."""
         return self._parts.config
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What was judged last, made when it is first asked for: a replay never asks."""
+        if self._snapshot is None:
+            self._snapshot = self._make_snapshot(*self._judged)
+        return self._snapshot
 
     @property
     def next_due(self) -> float:
@@ -186,13 +194,13 @@ class Pipeline:
 
     def save(self) -> SavedState:
         """Return what the next agent must know."""
-        snapshot, intake = self.snapshot, self.intake
-        boot_id = snapshot.boot.boot_id if snapshot.boot else ""
+        intake = self.intake
+        boot_id = intake.boot.boot_id if intake.boot else ""
         return SavedState(
             node=self._parts.node,
             boot_id=boot_id,
             seq=self.incidents.seq,
-            written=snapshot.wall,
+            written=self._judged[0].wall,
             ever_active=tuple(sorted(intake.ever_active)),
             detectors={each.name: each.save() for each in self._parts.detectors},
             incidents=self.incidents.save(),
@@ -256,7 +264,7 @@ class Pipeline:
         self._look_for_blind_spots(view)
         self._steps += 1
         self._gap = None
-        self.snapshot = self._make_snapshot(moment, view)
+        self._judged, self._snapshot = (moment, view), None
         return changes
 
     def _sight(self, view: View) -> Callable[[Subject], bool]:

@@ -19,7 +19,7 @@ from fabricmon.model import (
 )
 from fabricmon.observed import Observed
 from fabricmon.parse.words import PortState
-from fabricmon.verdicts import of_port
+from fabricmon.verdicts import by_device, of_port
 
 COUNT_SECONDS = 60.0
 """How often the errors of the last hour are counted where none came: it is dear."""
@@ -43,10 +43,14 @@ class PortPortraits:
         self, view: View, incidents: tuple[Incident, ...]
     ) -> tuple[PortSnapshot, ...]:
         """Return every port of a view as it stands beside what is open."""
-        return tuple(self._port(port, view, incidents) for port in view.ports)
+        told = by_device(incidents)
+        return tuple(
+            self._port(port, view, told.get(port.info.id.device, ()))
+            for port in view.ports
+        )
 
     def _port(
-        self, view: PortView, node: View, incidents: tuple[Incident, ...]
+        self, view: PortView, node: View, incidents: Sequence[Incident]
     ) -> PortSnapshot:
         port = view.info.id
         seen = self._intake.observed.port(port)

@@ -40,6 +40,17 @@ def concerns(incident: Incident, port: PortId) -> bool:
     return subject.device == port.device or port.device in devices_of(incident.finding)
 
 
+def by_device(incidents: Iterable[Incident]) -> dict[str, list[Incident]]:
+    """Return the incidents of each device, in order; one may be of several."""
+    found: dict[str, list[Incident]] = {}
+    for each in incidents:
+        device = each.finding.subject.device
+        named = devices_of(each.finding) | ({device} if device is not None else set())
+        for name in named:
+            found.setdefault(name, []).append(each)
+    return found
+
+
 def of_port(
     view: PortView,
     incidents: Iterable[Incident],

@@ -98,12 +98,12 @@ class _Port:
 
     def group(self) -> dict[Signal, tuple[CounterSpec, ...]]:
         """Sort the counters that have a signal by it."""
-        found: dict[Signal, tuple[CounterSpec, ...]] = {}
+        found: dict[Signal, list[CounterSpec]] = {}
         for counter in self.counters.values():
             signal = counter.spec.signal
             if signal is not None and counter.value is not None:
-                found[signal] = (*found.get(signal, ()), counter.spec)
-        return found
+                found.setdefault(signal, []).append(counter.spec)
+        return {signal: tuple(specs) for signal, specs in found.items()}
 
 
 class Window:

@@ -27,6 +27,7 @@ class Links:
     def __init__(self) -> None:
         self._targets: dict[str, str] = {}
         self._places: dict[str, str | ReadError] = {}
+        self._own: dict[str, str | ReadError] = {}
 
     def at(self, place: str) -> str | None:
         """Return the target of the link at a place, None if there is none."""
@@ -39,27 +40,37 @@ class Links:
     def put(self, place: str, target: str) -> None:
         """Let there be a link at a place."""
         self._targets[place] = target
-        self._places.clear()
+        self._forget()
 
     def drop(self, place: str) -> bool:
         """Take the link at a place away; False if there is none."""
         if self._targets.pop(place, None) is None:
             return False
-        self._places.clear()
+        self._forget()
         return True
 
     def follow(self, path: str) -> str | ReadError:
         """Return the place that a path leads to, whether anything is there or not."""
-        place = self._places.get(path)
-        if place is None:
-            if len(self._places) >= MAX_REMEMBERED:
-                self._places.clear()
-            place = self._places[path] = self._resolve(path, follow_last=True)
-        return place
+        return self._remembered(path, self._places, follow_last=True)
 
     def own(self, path: str) -> str | ReadError:
         """Return the place of the last name itself, also where that is a link."""
-        return self._resolve(path, follow_last=False)
+        return self._remembered(path, self._own, follow_last=False)
+
+    def _remembered(
+        self, path: str, places: dict[str, str | ReadError], *, follow_last: bool
+    ) -> str | ReadError:
+        place = places.get(path)
+        if place is None:
+            if len(places) >= MAX_REMEMBERED:
+                places.clear()
+            place = places[path] = self._resolve(path, follow_last=follow_last)
+        return place
+
+    def _forget(self) -> None:
+        """Drop what is remembered: a link that is new or gone leads elsewhere."""
+        self._places.clear()
+        self._own.clear()
 
     def _resolve(self, path: str, *, follow_last: bool) -> str | ReadError:
         if path[:1] != "/":

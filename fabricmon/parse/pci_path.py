@@ -6,9 +6,14 @@ the host bridge, the bridges on the way down, the function.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from fabricmon.parse.text import hexadecimal
 
 HOST_BRIDGE = "pci"
+
+_REMEMBERED = 1024
+"""Paths whose functions are known: a node's own are asked for at each judgement."""
 
 PciOrder = tuple[int, int, int, int]
 """Domain, bus, device, function: sorts as a human reads addresses."""
@@ -32,6 +37,7 @@ def pci_address(path: str | None) -> str | None:
     return functions[-1] if functions else None
 
 
+@lru_cache(_REMEMBERED)
 def pci_functions(path: str | None) -> tuple[str, ...]:
     """Return the addresses on the path from the root port down to the function."""
     parts = (path or "").split("/")
