@@ -62,7 +62,15 @@ class Fusion:
 
     def __init__(self, config: Config, detectors: Sequence[Detector]) -> None:
         """Take ``fusion``; ``detectors`` may suspect what they do not tell yet."""
-        self._limits = config.fusion
+        self._limits = limits = config.fusion
+        self._weights = {
+            Proof.LINK: limits.link_weight,
+            Proof.PCIE: limits.pcie_weight,
+            Proof.STATE: limits.state_weight,
+            Proof.VOTE: limits.vote_weight,
+            Proof.LOG: limits.log_weight,
+            Proof.TRANSPORT: limits.transport_weight,
+        }
         self._local = LocalEvidence(config)
         self._suspecting = [each for each in detectors if isinstance(each, Suspects)]
         self._fallen = FallenPorts(config.link_state)
@@ -80,7 +88,7 @@ class Fusion:
         kept = [each for each in kept if not self._is_idle_talk(each, kept)]
         if any(_is_slow_host(each) for each in kept):  # all rails alike
             kept = [each for each in kept if each.kind not in _OF_HOST_PATH]
-        kept = [self._weighed(each, kept, view) for each in kept]
+        kept = [self._weighed(self._assured(each, kept), kept, view) for each in kept]
         kept = [self._witnessed(each, view) for each in kept]
         return self._within_budget(kept)
 
@@ -146,6 +154,25 @@ class Fusion:
         part = Part.VICTIM if blames and not proofs & LOCAL else finding.part
         return replace(finding, action=Action.NONE, part=part)
 
+    def _assured(self, finding: Finding, findings: Sequence[Finding]) -> Finding:
+        """Return a finding as sure as it and other kinds of evidence of its port make it.
+
+        Each takes a share off the doubt that is left (as a noisy-or does); congestion
+        takes it off what is believed of a fault that does not show at this end.
+        """
+        own = BY_SLUG[finding.kind].proof
+        others = _beside(finding, findings) - {own}
+        if own is Proof.OTHER or not others:
+            return finding
+        weights, share = self._weights, self._limits.corroboration_share
+        doubt = 1 - finding.confidence
+        for other in others:
+            doubt *= 1 - share * weights.get(other, 0.0)
+        sure = 1 - doubt
+        if Proof.CONGESTION in others and own not in LOCAL:
+            sure *= 1 - share * self._limits.congestion_weight
+        return replace(finding, confidence=round(sure, 2))
+
     def _witnessed(self, finding: Finding, view: View) -> Finding:
         """Return a finding about what this end shows with what the kernel said of it."""
         subject = finding.subject
@@ -164,19 +191,11 @@ class Fusion:
 
         Congestion explains what comes from afar, not what this end shows of its own.
         """
-        limits = self._limits
-        weights = {
-            Proof.LINK: limits.link_weight,
-            Proof.PCIE: limits.pcie_weight,
-            Proof.STATE: limits.state_weight,
-            Proof.VOTE: limits.vote_weight,
-            Proof.LOG: limits.log_weight,
-            Proof.TRANSPORT: limits.transport_weight,
-        }
+        weights = self._weights
         local = sum(weights[proof] for proof in proofs & LOCAL)
         afar = sum(weights.get(proof, 0.0) for proof in proofs - LOCAL)
         if Proof.CONGESTION in proofs:
-            afar = max(afar - limits.congestion_weight, 0.0)
+            afar = max(afar - self._limits.congestion_weight, 0.0)
         return local + afar
 
     def _shown(self, finding: Finding, view: View) -> set[Proof]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fabricmon.config import Config, LinkState
 from fabricmon.config import Fusion as Limits
 from fabricmon.fusion import LOCAL, Fusion
-from fabricmon.kinds import KINDS, Proof
+from fabricmon.kinds import KINDS, Kind, Proof
 from fabricmon.model import (
     Action,
     Evidence,
@@ -146,6 +146,45 @@ class TestAdvice:
     def test_what_proves_nothing_of_a_place(self) -> None:
         """A new kind must say what it proves, or that it speaks of no place."""
         assert {kind.slug for kind in KINDS if kind.proof is Proof.OTHER} == OTHERS
+
+
+class TestConfidence:
+    def test_another_kind_of_evidence_takes_doubt_away(self) -> None:
+        """NCCL names a link that has errors, weight 1 and share 1/2: half is left."""
+        log = found("nccl_error", confidence=0.8)
+        beside, _ = fuse(log, found("link_errors"))
+        assert (fuse(log)[0].confidence, beside.confidence) == (0.8, 0.9)
+
+    def test_the_same_kind_of_evidence_takes_none(self) -> None:
+        """Two findings of one link are not two witnesses."""
+        first = found("link_unstable", confidence=0.8)
+        assert fuse(first, found("link_errors"))[0].confidence == 0.8
+
+    def test_another_port_is_no_witness(self) -> None:
+        """What another port shows says nothing of this one."""
+        log = found("nccl_error", confidence=0.7)
+        assert fuse(log, found("link_errors", "mlx5_5"))[0].confidence == 0.7
+
+    def test_congestion_makes_what_comes_from_afar_less_sure(self) -> None:
+        """It explains retries as well: weight 1/2 and share 1/2 take a quarter."""
+        retries = found("transport_retries", confidence=0.8)
+        assert fuse(retries, found("congestion"))[0].confidence == 0.6
+
+    def test_congestion_does_not_make_damage_less_sure(self) -> None:
+        """Bit errors do not come from it."""
+        link = found("link_errors", confidence=0.8)
+        assert fuse(link, found("congestion"))[0].confidence == 0.8
+
+    @given(st.floats(0, 1), st.floats(0.01, 1), st.sets(st.sampled_from(KINDS)))
+    def test_it_stays_a_probability(
+        self, sure: float, share: float, beside: set[Kind]
+    ) -> None:
+        """Whatever else is found."""
+        kinds = sorted(each.slug for each in beside)
+        others = [found(each) for each in kinds if each != "nccl_error"]
+        log = found("nccl_error", confidence=sure)
+        for each in fuse(log, *others, corroboration_share=share):
+            assert 0 <= each.confidence <= 1
 
 
 class TestBudget:

@@ -279,6 +279,9 @@ class Fusion(Section, frozen=True):
     """Taken off what is not local where the port sees congestion: it explains that."""
     action_weight: Annotated[float, Meta(gt=0)] = 1.0
     """Sum from which something may be advised; one item of it must be local."""
+    corroboration_share: Ratio = 0.5
+    """Share of its weight by which another kind of evidence of the same port takes away
+    doubt: half, as both may come from one cause."""
     kernel_seconds: Pause = 60
     """What the kernel logged so long before a fault of its device belongs to it."""
     host_cause_devices: Count = 4
