@@ -322,6 +322,7 @@ KINDS: tuple[Kind, ...] = (
             "pcie.storm_window_seconds",
             "pcie.storm_errors",
             "pcie.storm_samples",
+            "pcie.storm_burst_seconds",
             "pcie.rising_errors",
             "pcie.rising_window_seconds",
             "pcie.hold_seconds",

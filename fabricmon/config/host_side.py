@@ -21,9 +21,12 @@ class Pcie(Section, frozen=True):
     storm_window_seconds: Seconds = 120
     """Window of a storm of corrected errors."""
     storm_errors: Count = 10
-    """Corrected errors in that window; a sound link has up to two a day."""
+    """Corrected errors in that window, without the largest burst; a sound link has up
+    to two a day."""
     storm_samples: Count = 2
-    """Samples with errors within it: a link that trains has one burst."""
+    """Bursts of errors within it: a link that trains has one, which is left out."""
+    storm_burst_seconds: Seconds = 5
+    """Errors so close to the first of a burst belong to it: the log has a line each."""
     rising_window_seconds: Seconds = 900
     """Corrected errors in every third of it are no accident either."""
     rising_errors: Count = 6

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
+from math import inf
 
 from msgspec import Struct, field
 
@@ -217,8 +218,10 @@ class PcieFaults:
             return True
         limits = self._limits
         storm = channel.over(limits.storm_window_seconds, now)
-        enough = sum(amount for _, amount in storm) >= limits.storm_errors
-        if enough and len({at for at, _ in storm}) >= limits.storm_samples:
+        bursts = _bursts(storm, limits.storm_burst_seconds)
+        # One burst is a link that trained: the others must be a storm without it.
+        besides = sum(bursts) - max(bursts, default=0)
+        if len(bursts) >= limits.storm_samples and besides >= limits.storm_errors:
             return True
         risen = channel.over(limits.rising_window_seconds, now)
         if sum(amount for _, amount in risen) < limits.rising_errors:
@@ -263,6 +266,18 @@ class PcieFaults:
             )
             if channel.text:
                 yield Evidence("kmsg_line", channel.text, "", channel.source)
+
+
+def _bursts(steps: Sequence[tuple[float, int]], seconds: float) -> list[int]:
+    """Return how many errors came together: within so long of the first of them."""
+    found: list[int] = []
+    began = -inf
+    for at, amount in steps:
+        if at - began >= seconds:
+            found.append(0)
+            began = at
+        found[-1] += amount
+    return found
 
 
 def _key(event: KernelEvent, grade: Grade) -> str:

@@ -267,6 +267,24 @@ class TestErrors:
         made.run(900)
         assert made.opened == []
 
+    def test_a_stray_after_it_does_not_make_it_a_storm(self) -> None:
+        """The burst is left out, and one more error is health."""
+        made = machine(files=self.FILES)
+        made.grow(made.rail(2), aer_dev_correctable=16)
+        made.run(60)
+        made.grow(made.rail(2), aer_dev_correctable=1)
+        made.run(900)
+        assert made.opened == []
+
+    def test_a_burst_has_a_line_for_each_error(self) -> None:
+        """Lines of one second are one burst in the kernel's log, too."""
+        made = machine()
+        for _ in range(4):
+            made.says(*[driver(2, CORRECTED)] * 4)
+            made.run(1, each=1)
+        made.run(900)
+        assert made.opened == []
+
     def test_two_a_day_are_health(self) -> None:
         """Some errors are repaired on every link."""
         made = machine(files=self.FILES)
