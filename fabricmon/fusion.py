@@ -166,7 +166,7 @@ class Fusion:
             return finding
         weights, share = self._weights, self._limits.corroboration_share
         doubt = 1 - finding.confidence
-        for other in others:
+        for other in sorted(others):  # a replay gives the same to the last bit
             doubt *= 1 - share * weights.get(other, 0.0)
         sure = 1 - doubt
         if Proof.CONGESTION in others and own not in LOCAL:

@@ -20,6 +20,8 @@ What thinning assumes, and what it does not show:
 - Single events of a port (a retransmit, a corrected PCIe error) are kept `APART`, and
   left out where there is no room. What makes them tell something is that several fall
   together: where by chance `CLUSTER` of them do, they and the time around are kept.
+- Of what takes no time and flaps a link a node has two at most: three in a life of days
+  are no three within hours.
 - The time of day and the up-time of nodes are those of the thinned time.
 
 Rates are per node-day, after "Prevalence" and section 6 of the fault catalogue; where
@@ -28,6 +30,7 @@ those are silent they are estimates.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
@@ -202,7 +205,11 @@ class Life:
         injections = [each.always(duration) for each in self._always()]
         moments: list[Moment] = []
         random = self._source("riders")
+        kept: Counter[tuple[str, int | None]] = Counter()
         for each in self.occasions:
+            kept[each.kind.name, each.node] += 1
+            if is_thin and kept[each.kind.name, each.node] > each.kind.most_kept:
+                continue
             if each.kind.takes_time or not is_thin:
                 at = time(each.at)
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import inf
 from random import Random
 
 from fabricmon.sim.draw import magnitude
@@ -38,7 +39,8 @@ class Happens:
 
     The rate is per node, or for all of them together with ``of_all``; where it is a
     span, lives differ. ``length`` are seconds, ``after`` those that are kept behind it.
-    What takes no time of its own happens while other things go on.
+    What takes no time of its own happens while other things go on. Thinned, a node has
+    ``most_kept`` of it: what is judged over hours would see those of days together.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Happens:
     of_all: bool = False
     takes_time: bool = True
     ends_jobs: bool = False
+    most_kept: float = inf
     never_on: frozenset[str] = frozenset()
     only_ethernet: bool = False
     parameters: Callable[[float, Random], Parameters] = lambda _length, _random: {}
@@ -170,7 +173,8 @@ EVENTS: tuple[Happens, ...] = (
     Happens("counters cleared", "N04", 2 / MONTH, 30, takes_time=False,
             parameters=_clear),
     Happens("read errors", "N15", 1.0, (4, 12), takes_time=False, never_on=_EFA),
-    Happens("management bounce", "N13", 1 / MONTH, (1, 20), takes_time=False),
+    Happens("management bounce", "N13", 1 / MONTH, (1, 20), takes_time=False,
+            most_kept=2),
     Happens("interrupted job's log", "N44", 4 / MONTH, 120, takes_time=False),
     Happens("missed poll", "N31", 4.0, (10, 20), takes_time=False,
             parameters=_gap),

@@ -27,6 +27,13 @@ class Devices:
         self._play = play
         self._instances = 0
         self._boots = 0
+        self._firmware: dict[str, str] = {}
+
+    def burn(self, path: str, text: str) -> None:
+        """Remember firmware that a card was given: it outlives the driver."""
+        folder, _, file = path.rpartition("/")
+        if file == "fw_ver":
+            self._firmware[folder.rpartition("/")[2]] = text
 
     def schedule(self, effect: Gone | Frozen | Reboot) -> None:
         """Let it happen, and end."""
@@ -70,6 +77,10 @@ class Devices:
             folder = port_folder(plan, port.id, name)
             port.come_back(t, folder, name, keeps_pma=effect.keeps_pma)
             self._play.traffic.refresh(t, port.id)
+        firmware = self._firmware.get(effect.device)
+        if firmware is not None:
+            card = ports[0].link.folder.rpartition("/ports/")[0]
+            self._play.page.text(f"{card}/fw_ver", firmware)
 
     def _freeze(self, t: float, effect: Frozen) -> None:
         for port in self._ports(effect.device):

@@ -206,6 +206,7 @@ class EffectPlayer:
             page.error(path, effect.error)
         elif effect.text is not None:
             page.text(path, effect.text)
+            self._devices.burn(effect.path, effect.text)
         else:
             page.delete(path)
 

@@ -46,6 +46,17 @@ def test_thinned_it_is_the_same_life(lives: list[Life]) -> None:
         assert thinned.scenario.duration < full.scenario.duration / 20
 
 
+def test_flaps_of_days_do_not_meet_within_hours() -> None:
+    """Thinned, a node has two bounces at most: three in hours would be another story."""
+    life = Life(2, nodes=2, days=10, busy=20)
+    full, thinned = (
+        sum(each.what == "management bounce" for each in way.moments)
+        for way in (life.full(), life.thinned())
+    )
+    assert full > 4
+    assert thinned == 4
+
+
 def test_what_takes_time_keeps_its_time(lives: list[Life]) -> None:
     """A reboot lasts as long thinned as in full, and is whole."""
     names = {each.name for each in EVENTS if each.takes_time}

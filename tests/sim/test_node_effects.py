@@ -280,6 +280,15 @@ def test_a_device_that_is_gone_comes_back_as_another_instance() -> None:
     assert played.problems == ()
 
 
+def test_new_firmware_outlives_the_driver() -> None:
+    """What a card was given is there again when its driver is loaded anew."""
+    burnt = NodeFile(NODE, 50.0, "/sys/class/infiniband/mlx5_4/fw_ver", "28.43.1014\n")
+    played = host(burnt, Gone(NODE, "mlx5_4", 100.0, 130.0, new_name="ibp91"))
+    played.advance(131.0)
+    assert played.read("/sys/class/infiniband/ibp91/fw_ver") == b"28.43.1014\n"
+    assert played.problems == ()
+
+
 def test_a_stuck_device_counts_nothing_and_reads_slowly() -> None:
     """All numbers stand still for a time, then jump to where they would be."""
     beats = Counting(PORT, Meter.RECEIVE_ERRORS, 0.0, FOREVER, 10.0, even=True)
