@@ -81,6 +81,17 @@ class TestDevices:
         node.run(8)
         assert node.port("mlx5_2").status is not None
 
+    def test_state_is_read_closely_after_a_change_and_then_rarely(
+        self, host: FakeHost, node: Running
+    ) -> None:
+        """Flaps come in groups; a calm link is told of by its network device."""
+        assert polls(node, 20, "state mlx5_0") == 4
+        down(host)
+        node.run(6)
+        assert polls(node, 20, "state mlx5_0") == 20
+        node.run(60)
+        assert polls(node, 20, "state mlx5_0") == 4
+
     def test_a_device_that_vanishes(self, host: FakeHost, node: Running) -> None:
         """Its last values are not shown, and nothing of it is read any more."""
         host.remove(f"{RDMA_CLASS}/mlx5_0")

@@ -27,7 +27,7 @@ from fabricmon.model import (
     Subject,
     Verdict,
 )
-from fabricmon.verdicts import of_port
+from fabricmon.verdicts import by_device, of_port
 from tests.detect.machines import GEN5, Machine, cards, driver
 from tests.views import WALL, make_view, port_view
 
@@ -163,8 +163,9 @@ class TestTogether:
         """A port whose device is told with another is degraded like it."""
         made = machine()
         lose_lanes(made, *range(8))
-        verdict, why = of_port(port_view(made.of(made.rail(5)).info),
-                               made.incidents.open())  # fmt: skip
+        port = made.of(made.rail(5)).info
+        told = by_device(made.incidents.open())
+        verdict, why = of_port(port_view(port), told.get(port.id.device, ()))
         assert verdict is Verdict.DEGRADED
         assert why
 
